@@ -44,11 +44,15 @@ def prepare(files: tuple[int, ...]) -> None:
 
 
 class Stopped(Exception):
-    """The answer's process ended, or was too slow. `kind` is an Outcome's, and the message is for the learner."""
+    """The answer's process ended, or was too slow. `kind` is an Outcome's, and the message is for the learner.
 
-    def __init__(self, message: str, kind: str = "fault"):
+    killed: by SIGKILL, which an answer cannot send: its memory was more than the machine had at that time, or more
+        than it may have
+    """
+
+    def __init__(self, message: str, kind: str = "fault", killed: bool = False):
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.killed = kind, killed
 
 
 @contextmanager
@@ -133,7 +137,8 @@ class Process:
             reason = _reason(self.process)
             self.printed.end()
             how = advice.on_end(reason, self._case, self.printed.text(OUTPUT_LINES).splitlines())
-            raise (Stopped(f"{self._case}: {how}") if self._case else Stopped(how, "not built")) from None
+            message, kind = (f"{self._case}: {how}", "fault") if self._case else (how, "not built")
+            raise Stopped(message, kind, killed=reason == signal.SIGKILL.name) from None
         if reply.get("nonce") != nonce:
             raise Malformed("it is not the reply to the last message")
         return reply, body

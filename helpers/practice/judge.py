@@ -67,7 +67,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
 
     message, table = shown(outcome.message), shown(outcome.table)
     shows = {"table": table, "film": outcome.film, "picture": outcome.picture}
-    return Verdict(name, outcome.kind, message, outcome.printed, **shows, case=outcome.case, counts=outcome.counts)
+    facts = {"case": outcome.case, "counts": outcome.counts, "killed": outcome.killed}
+    return Verdict(name, outcome.kind, message, outcome.printed, **shows, **facts)
 
 
 def prepare() -> None:

@@ -37,6 +37,7 @@ class Outcome:
     picture: str = ""  # of the wrong elements, as SVG
     case: str = ""  # the label of the case that `counts` are of
     counts: Counts | None = None
+    killed: bool = False  # by something else than the answer: see Stopped
 
 
 def run(name: str, source: Path) -> Outcome:
@@ -128,7 +129,7 @@ def _tried(process: Process, name: str, source: Path, seed: int) -> Outcome:
     except Malformed as error:
         return Outcome("fault", f"the answer's process sent a message that the check does not accept: {error}")
     except Stopped as error:
-        return Outcome(error.kind, explained or str(error), film=film)
+        return Outcome(error.kind, explained or str(error), film=film, killed=error.killed and not explained)
     except Exception as error:  # any exception of the answer goes to the learner
         return Outcome("fault", explained or plain(error), film=film)
 

@@ -41,6 +41,7 @@ class Verdict:
     picture: str = ""  # of the wrong elements, as SVG with a caption
     case: str = ""  # the label of a case, of an accepted answer,
     counts: Counts | None = None  # and what it costs
+    killed: bool = False  # the answer's process, by something else than the answer: another check may end otherwise
 
     @property
     def accepted(self) -> bool:

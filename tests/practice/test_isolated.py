@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import resource
+import signal
 import socket
 import struct
 import threading
@@ -78,11 +79,13 @@ def connection():
         (lambda x: 1 / 0, "fault", "division by zero"),
         (lambda x: os._exit(3), "fault", "a case: it ended the process (exit status 3)"),
         (lambda x: os.abort(), "fault", "a case: it ended the process (SIGABRT)"),
+        (lambda x: os.kill(os.getpid(), signal.SIGKILL), "fault", "a case: it ended the process (SIGKILL)"),
     ],
 )
 def test_a_call_has_the_verdict_that_it_deserves(check, function, kind, message):
     outcome = check(function)
     assert (outcome.kind, outcome.message[: len(message)]) == (kind, message)
+    assert outcome.killed == ("SIGKILL" in message)
 
 
 def test_views_fences_and_other_values_arrive_as_they_are(check):

@@ -34,7 +34,7 @@ _KERNEL = re.compile(r'"([\w./]+\.cu)"')
 _ALL_BLOCKS = 10_000  # more than a small case has elements
 
 
-def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, str]:
+def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, str | bool]:
     """The fields of a verdict on an answer. `memory`: the limit in GB."""
     name = answer.exercise
     if is_starter(answer):
@@ -55,7 +55,7 @@ def check(answer: Answer, confined: bool, memory: float = MEMORY) -> dict[str, s
         return {"exercise": name, "kind": "fault", "message": watch.reason}
     found = {"exercise": name, "kind": verdict.kind, "message": verdict.message, "printed": verdict.printed}
     shows = {"table": verdict.table, "film": verdict.film, "picture": verdict.picture}
-    return {**{key: text.replace(folder, "...") for key, text in found.items()}, **shows}
+    return {**{key: text.replace(folder, "...") for key, text in found.items()}, **shows, "passing": verdict.killed}
 
 
 @contextmanager

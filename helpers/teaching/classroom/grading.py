@@ -33,7 +33,6 @@ _START_SECONDS = 3600.0  # on a machine where the simulator has to be built firs
 _ENVIRONMENT = ("CUDA", "NV", "HOME", "XDG_CACHE_HOME", "USER")  # that a worker has, beside what an answer has
 _TRIES = 2  # a worker that ends is replaced; an answer that ends two is at fault
 _ENDED = "the process that checks it ended, or did not answer: does it use too much memory or time?"
-_KILLED = "it ended the process (SIGKILL)"  # as the judge says it; an answer cannot name a function that sends signals
 
 Command = Sequence[str]
 
@@ -106,22 +105,22 @@ def _time(answers: Sequence[Answer], store: Store, measure: Callable[[Answer], s
 def check(answers: Sequence[Answer], store: Store, jobs: int, command: Command, what: str = "grading") -> None:
     """Puts a verdict into the store for each answer that has none there; a bar calls this `what`. Raises Unfit.
 
-    An answer whose process or workers were killed in an earlier run is checked again: the machine may have done it.
+    An answer whose process or workers were killed is checked once more when no other is, and by a later run again: the
+    machine may have done it, for want of memory.
     """
-    waiting = {key: answer for key, answer in ((key_of(a), a) for a in answers) if not _is_final(store.get(key))}
-    if not waiting:
-        return
-    with ProgressBar(what, len(waiting)) as bar:
+    keyed = {key_of(answer): answer for answer in answers}
+    for workers in (jobs, 1):
+        found = {key: store.get(key) for key in keyed}
+        waiting = {key: answer for key, answer in keyed.items() if (kept := found[key]) is None or kept.passing}
+        if not waiting:
+            return
+        with ProgressBar(what, len(waiting)) as bar:
 
-        def done(key: str, checked: Checked) -> None:
-            store.put(key, checked)
-            bar.step(note=f"{checked.exercise} {checked.kind}")
+            def done(key: str, checked: Checked, bar: ProgressBar = bar) -> None:
+                store.put(key, checked)
+                bar.step(note=f"{checked.exercise} {checked.kind}")
 
-        _all(waiting, min(jobs, len(waiting)), command, done)
-
-
-def _is_final(checked: Checked | None) -> bool:
-    return checked is not None and checked.message != _ENDED and _KILLED not in checked.message
+            _all(waiting, min(workers, len(waiting)), command, done)
 
 
 def _all(waiting: Mapping[str, Answer], jobs: int, command: Command, done: Callable[[str, Checked], None]) -> None:
@@ -209,7 +208,7 @@ class _Worker:
         for _ in range(_TRIES):
             if not stopped.is_set() and (checked := self._try(answer, stopped)):
                 return checked
-        return Checked(answer.exercise, "fault", _ENDED)
+        return Checked(answer.exercise, "fault", _ENDED, passing=True)
 
     def _try(self, answer: Answer, stopped: threading.Event) -> Checked | None:
         try:

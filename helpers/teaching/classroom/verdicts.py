@@ -21,7 +21,8 @@ class Checked:
     """A verdict as it is kept.
 
     `kind` is a key of HEADS; `speed` is what speed.measure returns. As HTML: `table` is the X-ray that shows waste,
-    `film` is that of the warp at fault, `picture` shows which elements are wrong.
+    `film` is that of the warp at fault, `picture` shows which elements are wrong. `passing`: a process was killed,
+    maybe by the machine, so that the answer is to be judged again.
     """
 
     exercise: str
@@ -32,10 +33,14 @@ class Checked:
     film: str = ""
     picture: str = ""
     speed: str = ""
+    passing: bool = False
 
     @property
     def accepted(self) -> bool:
         return self.kind == "accepted"
+
+
+_EMPTY = Checked("", "", "")
 
 
 def key_of(answer: Answer) -> str:
@@ -71,7 +76,8 @@ class Store:
             checked = Checked(**given)
         except (OSError, ValueError, TypeError):
             return None
-        whole = all(isinstance(value, str) for value in asdict(checked).values()) and checked.kind in HEADS
+        whole = all(type(value) is type(getattr(_EMPTY, name)) for name, value in asdict(checked).items())
+        whole = whole and checked.kind in HEADS
         return checked if whole and key.startswith(f"{checked.exercise}-") else None
 
     def forget(self, key: str) -> None:

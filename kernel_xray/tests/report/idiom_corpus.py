@@ -49,8 +49,8 @@ def family_of(name: str) -> Callable[..., None]:
     return add
 
 
-FAMILIES = ("tiles", "warps", "atomics", "blocks", "grids")
-tiles, warps, atomics, blocks, grids = map(family_of, FAMILIES)
+FAMILIES = ("tiles", "warps", "atomics", "scopes", "blocks", "grids")
+tiles, warps, atomics, scopes, blocks, grids = map(family_of, FAMILIES)
 
 
 @functools.cache
@@ -312,6 +312,37 @@ def bfs(edges, _, depths):
 
 
 atomics("bfs", bfs, "race", r"visited\[to\]", [EDGES, FLAGS, UNREACHED], [], [80, 60], remark=r"depths\[to\] = level")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Atomics and fences of the block, the cluster, the device: scopes.cu
+
+scopes("block_bins", lambda a, _: bincount(a, 16), "race", r"atomicAdd_block\(bin",
+    [ints(400, 0, 16), zeros(16)], [], [400])  # fmt: skip
+
+
+def own_words(a, _words, _sums):
+    rows = a.view(3, 64)
+    parity = (rows[..., None] >> torch.arange(7) & 1).sum(1) % 2
+    sums = rows.sum(1)
+    words = [rows.amax(1), (parity << torch.arange(7)).sum(1), sums, torch.full_like(sums, 64), sums]
+    return torch.stack(words, 1).int()
+
+
+scopes("own_words", own_words, "race", r"_block", [ints(192), zeros(3, 4), torch.zeros(3)], [empty_ints(3, 5)])
+scopes("grid_words", lambda a, _words, out: torch.full_like(out, a.view(3, 32).sum(1).max()), "race",
+    r"words\[", [ints(96), zeros(3), zeros(3)])  # fmt: skip
+scopes("common_factor", lambda a, factor: a * factor, "race", r"common\.", [ints(128), zeros(1) + 3], [empty_ints(128)])
+scopes("block_flag", lambda a, _boxes, _flags: a, "race", r"boxes\[at\]",
+    [ints(64), zeros(64), zeros(64)], [empty_ints(64)])  # fmt: skip
+scopes("last_block_fence", lambda a, _sums, _count, _out: total(a), "race", r"sums\[",
+    [ints(256), zeros(4), zeros(1), zeros(1)])  # fmt: skip
+scopes("last_block_ref", lambda a, _partial, _count, _out: total(a), "race", r"fetch_add",
+    [ints(7), zeros(7), zeros(1), zeros(1)])  # fmt: skip
+scopes("last_block_ptx", lambda a, _partial, _count, _out: total(a), "race", r"partial\[",
+    [ints(7), zeros(7), zeros(1), zeros(1)])  # fmt: skip
+scopes("ptx_count", lambda a, _: bincount(a, 8), "race", r"ld\.global", [ints(128, 0, 8), zeros(8)])
+scopes("cluster_words", lambda a, _: a.view(3, 64).sum(1).int(), "race", r"red\.relaxed", [ints(192), zeros(3)])
 
 
 # ----------------------------------------------------------------------------------------------------------------------

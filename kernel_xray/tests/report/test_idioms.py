@@ -16,7 +16,7 @@ from kernel_xray.report.run import xray
 
 # One seed for each idiom, so that a third of them has its inputs made in each of the ways below; slow tests have all.
 # A family is one build: the quick suite has those in which the order of accesses is hardest to tell.
-QUICK = ("atomics", "blocks", "warps")
+QUICK = ("atomics", "blocks", "scopes", "warps")
 FEW = [
     pytest.param(
         idiom,

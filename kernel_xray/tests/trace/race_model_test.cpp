@@ -8,6 +8,7 @@
 #include "trace/shadow_memory.h"
 
 using namespace simt::trace;
+using simt::Scope;
 
 static int failures = 0;
 #define CHECK(condition)                                              \
@@ -218,7 +219,7 @@ struct Memory {
     event.address = address;
     event.size = static_cast<uint8_t>(size);
     event.kind = kind;
-    event.strong = kind == Kind::atomic;
+    if (kind == Kind::atomic) event.scope = Scope::device;
     event.value = value;
     return event;
   }
@@ -277,13 +278,43 @@ static void atomics() {
 static void strong_accesses() {
   Actor one(1), two(2), three(3);
   Event flag = Memory::event(one, Kind::store), poll = Memory::event(two, Kind::load);
-  flag.strong = poll.strong = true;  // volatile
+  flag.scope = poll.scope = Scope::device;  // volatile
   Memory memory;
   CHECK(!memory.shadow.access(one(), flag) && !memory.shadow.access(two(), poll) && !memory.shadow.access(two(), flag));
   CHECK(memory.access(three, Kind::load) && memory.access(three, Kind::store));
   Memory polled;
   polled.shadow.access(two(), poll);
   CHECK(!polled.access(one, Kind::atomic) && polled.access(three, Kind::store));
+}
+
+static void scopes() {
+  Actor one(1), same_block(40), same_cluster(257), elsewhere(1);
+  elsewhere.cluster = 2;
+  const Scope all[] = {Scope::block, Scope::cluster, Scope::device};
+  for (const Actor& two : {same_block, same_cluster, elsewhere})
+    for (const Scope first : all)
+      for (const Scope second : all)
+        for (const Kind kind : {Kind::load, Kind::store, Kind::atomic}) {
+          Memory memory;
+          Event before = Memory::event(one, kind, kGlobalStart), now = Memory::event(two, Kind::atomic, kGlobalStart);
+          before.scope = first;
+          now.scope = second;
+          memory.shadow.access(Actor(one)(), before);
+          const Race* race = memory.shadow.access(Actor(two)(), now);
+          const Scope needed = two.cluster ? Scope::device : two.slot == 257 ? Scope::cluster : Scope::block;
+          CHECK(!race == (std::min(first, second) >= needed));
+          CHECK(!race || (race->narrow && race->before.kind() == kind && race->before.scope() == first));
+        }
+  Memory reads;  // two reads do not race
+  for (const Actor& each : {one, elsewhere}) {
+    Event read = Memory::event(each, Kind::load, kGlobalStart);
+    read.scope = Scope::block;
+    CHECK(!reads.shadow.access(Actor(each)(), read));
+  }
+  Memory plain;  // a race of plain accesses is none of scopes
+  plain.access(one, Kind::store);
+  const Race* race = plain.access(same_block, Kind::atomic);
+  CHECK(race && !race->narrow);
 }
 
 static void validated_reads() {
@@ -365,7 +396,7 @@ static void clusters() {
 int main() {
   for (const auto test : {vector_clocks, release_and_acquire, proxies, grid_clocks, slots, orders_within_a_cluster,
                           orders_of_units, orders_between_clusters, plain_accesses, readers, atomics, strong_accesses,
-                          validated_reads, same_values, sizes, fences, clusters})
+                          scopes, validated_reads, same_values, sizes, fences, clusters})
     test();
   std::puts(failures ? "wrong" : "all right");
   return failures != 0;

@@ -102,7 +102,7 @@ def test_the_same_answer_is_checked_once(folder, graded):
     assert graded(root, scheme)[1] == []
 
 
-@pytest.mark.parametrize(("text", "requests"), [("ends", 2), ("babbles", 2), ("lies", 2), ("right", 1)])
+@pytest.mark.parametrize(("text", "requests"), [("ends", 4), ("babbles", 4), ("lies", 4), ("right", 1)])
 def test_a_worker_that_fails_is_replaced_and_the_others_are_graded(folder, graded, text, requests):
     root = folder({"ann/roll.cu": text, "bob/roll.cu": "wrong", "eve/roll.cu": "right, too"})
     whole, got = graded(root, Scheme("", {"roll": Worth(1.0)}), jobs=1)
@@ -111,20 +111,30 @@ def test_a_worker_that_fails_is_replaced_and_the_others_are_graded(folder, grade
     assert got.count(f"roll {text}") == requests
 
 
-def test_an_answer_whose_workers_were_ended_is_checked_again_by_the_next_run(folder, tmp_path):
-    root, command = folder({"ann/roll.cu": "right, unlucky"}), [sys.executable, "-I", "-S", str(STAND_IN)]
-    (found,) = submissions.find(root)
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("right, unlucky", [("accepted", 3), ("accepted", 3)]),  # its third worker does not end
+        ("ends", [("fault", 4), ("fault", 8)]),  # twice two workers in each run
+    ],
+)
+def test_an_answer_whose_workers_were_ended_is_checked_again_by_this_run_and_the_next(folder, tmp_path, text, seen):
+    (found,) = submissions.find(folder({"ann/roll.cu": text}))
     (answer,) = found.answers["roll"]
-    seen = []
-    for _ in range(3):
+    for expected in seen:
+        store, log = Store(tmp_path / "verdicts"), tmp_path / "log"
+        grading.check([answer], store, 1, [sys.executable, "-I", "-S", str(STAND_IN), str(log)])
+        assert (store.get(key_of(answer)).kind, len(log.read_text().splitlines())) == expected
+
+
+def test_an_answer_whose_process_was_killed_has_no_verdict_that_stays(folder, tmp_path):
+    (found,) = submissions.find(folder({"ann/roll.cu": "right"}))
+    (answer,) = found.answers["roll"]
+    for killed, kind in ((False, "not built"), (True, "accepted")):  # as a task of a job array left it; then merged
         store = Store(tmp_path / "verdicts")
-        grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
-        seen.append((store.get(key_of(answer)).kind, len((tmp_path / "log").read_text().splitlines())))
-    assert seen == [("fault", 2), ("accepted", 3), ("accepted", 3)]
-    for signal, again in (("SIGSEGV", 0), ("SIGKILL", 1)):
-        store.put(key_of(answer), Checked("roll", "not built", f"it ended the process ({signal}) while it was loaded"))
-        grading.check([answer], store, 1, [*command, str(tmp_path / "log")])
-        assert len((tmp_path / "log").read_text().splitlines()) == 3 + again
+        store.put(key_of(answer), Checked("roll", "not built", "it ended the process (SIGKILL)", passing=killed))
+        grading.check([answer], store, 1, [sys.executable, "-I", "-S", str(STAND_IN), str(tmp_path / "log")])
+        assert store.get(key_of(answer)).kind == kind
 
 
 def test_a_worker_that_does_not_start_grades_nobody(folder, tmp_path):

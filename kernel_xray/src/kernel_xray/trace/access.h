@@ -47,18 +47,19 @@ struct Access {
   uint64_t origin = 0;                         // its program counter and, of a plain write, a hash of the value
   uint32_t cluster = 0, phase = 0, clock = 0;  // phase: block barriers passed; kNoPhase for TMA
   uint16_t slot = 0;
-  uint8_t what = 0;  // its kind, and whether it is strong (does not race with other strong ones) or a swap (Event)
+  uint8_t what = 0;           // its kind, its scope if it is strong, and whether it is a swap (Event)
   Agent agent = Agent::none;  // none: there was no such access
 
-  static constexpr unsigned kValueBits = 16, kStrong = 0x80, kSwap = 0x40;
+  static constexpr unsigned kValueBits = 16, kSwap = 0x80, kScopeShift = 3, kKinds = 1 << kScopeShift;
   static uint64_t origin_of(const Event& event) { return event.pc() << kValueBits | event.value; }
   static uint8_t what_of(const Event& event) {
-    return static_cast<uint8_t>(unsigned(event.kind) | event.swap * kSwap | event.strong * kStrong);
+    return static_cast<uint8_t>(unsigned(event.kind) | unsigned(event.scope) << kScopeShift | event.swap * kSwap);
   }
   uint64_t pc() const { return origin >> kValueBits; }
   uint16_t value() const { return static_cast<uint16_t>(origin); }  // 0: not known
-  Kind kind() const { return static_cast<Kind>(what & ~(kStrong | kSwap)); }
-  bool strong() const { return what & kStrong; }
+  Kind kind() const { return static_cast<Kind>(what % kKinds); }
+  Scope scope() const { return static_cast<Scope>((what & ~kSwap) >> kScopeShift); }
+  bool strong() const { return scope() != Scope::none; }
   bool swap() const { return what & kSwap; }
 
   static constexpr uint32_t kNoPhase = ~0u;  // a barrier of the block does not order what TMA does
@@ -85,6 +86,13 @@ struct Accessor {  // a thread, or a unit that accesses memory for a thread, and
 // A block's number among all blocks of the grid, cluster by cluster. 2^shift: slots of a block.
 inline uint64_t block_of(uint32_t cluster, unsigned slot, unsigned shift) {
   return uint64_t{cluster} * kMaxClusterBlocks + (slot >> shift);
+}
+
+// Whether both are atomic, and each one's scope includes the other's thread ("morally strong" in the memory model).
+inline bool atomic_for_each_other(const Access& before, const Accessor& now, Scope scope, unsigned shift) {
+  scope = std::min(scope, before.scope());
+  if (scope == Scope::device || scope == Scope::none) return scope == Scope::device;
+  return before.cluster == now.cluster && (scope == Scope::cluster || (before.slot ^ now.slot) >> shift == 0);
 }
 
 // Whether an atomic or a barrier of another kind than those of blocks and warps orders `before` before `now`.

@@ -26,7 +26,8 @@ void Clocks::block_barrier(unsigned rank) {
   for (unsigned i = begin; i < end; ++i) {
     Thread& t = threads_[i];
     t.at_barrier = t.clock;
-    if (!fences_.empty() && fences_[i].clock && fences_[i].phase == block.phase) raise_fenced(i, block.grid);
+    if (const Fence* last = fence(i, Scope::cluster); last && last->phase == block.phase)
+      raise_fenced(i, *last, block.grid);
     if (cluster_.threads[i].exited || t.grid.empty()) continue;
     block.grid.join(t.grid);
     t.grid.clear();
@@ -91,25 +92,35 @@ void Clocks::acquire(unsigned i, Epoch epoch) {
   vectors_[i].generic.raise(epoch);
 }
 
-void Clocks::memory_fence(unsigned i) {
+void Clocks::memory_fence(unsigned i, Scope scope) {
   fenced_ = true;
-  if (fences_.empty()) fences_.resize(cluster_.count);
-  fences_[i] = {blocks_[cluster_.rank_of(i)].phase, threads_[i].clock, threads_[i].warp};
+  narrow_fences_ |= scope != Scope::device;
+  if (fences_.empty()) fences_.resize(size_t{cluster_.count} * kScopes);
+  fences_[i * kScopes + unsigned(scope) - 1] = {blocks_[cluster_.rank_of(i)].phase, threads_[i].clock,
+                                                threads_[i].warp};
   tick(i);
 }
 
-void Clocks::release(unsigned i, GridClock& into) {
+// The last fence of thread i with this scope or a wider one, or null.
+const Clocks::Fence* Clocks::fence(unsigned i, Scope scope) const {
+  const Fence* last = nullptr;
+  for (unsigned s = unsigned(scope); s <= kScopes && !fences_.empty(); ++s)
+    if (const Fence& one = fences_[i * kScopes + s - 1]; one.clock && (!last || one.clock > last->clock)) last = &one;
+  return last;
+}
+
+bool Clocks::release(unsigned i, Scope scope, GridClock& into) const {
   into.join(blocks_[cluster_.rank_of(i)].grid);
-  if (fences_.empty() || !fences_[i].clock) return;
+  const Fence* const last = fence(i, scope);
+  if (!last) return false;
   into.join(threads_[i].grid);
-  raise_fenced(i, into);
+  raise_fenced(i, *last, into);
   into.raise_strong(block_of(static_cast<uint32_t>(cluster_.number), slots_.thread(i), slots_.shift()), epoch(i));
-  tick(i);
+  return true;
 }
 
-// What thread i knew of its warp, itself included, at its last fence.
-void Clocks::raise_fenced(unsigned i, GridClock& into) const {
-  const Fence& fence = fences_[i];
+// What thread i knew of its warp, itself included, at a fence.
+void Clocks::raise_fenced(unsigned i, const Fence& fence, GridClock& into) const {
   const unsigned warp = i / kWarpSize * kWarpSize;
   const uint64_t block = block_of(static_cast<uint32_t>(cluster_.number), slots_.thread(i), slots_.shift());
   for (unsigned k = 0; k < kWarpSize; ++k)

@@ -43,12 +43,14 @@ class Clocks {
   void acquire(unsigned i, const ProxyClocks& released) { vectors_[i].acquire(released); }
   void acquire(unsigned i, Epoch epoch);
   void fence(unsigned i);                         // the proxy fence
-  void memory_fence(unsigned i);                  // __threadfence
+  void memory_fence(unsigned i, Scope scope);     // __threadfence
   void tick(unsigned i) { ++threads_[i].clock; }  // after a release: later accesses are not part of it
 
   // What a strong write of thread i tells the next strong access at its address: all that the thread knew at its last
-  // __threadfence, all that threads of its block had fenced before the block's last barrier, and the write itself.
-  void release(unsigned i, GridClock& into);
+  // __threadfence of this scope at least, all that threads of its block had fenced before the block's last barrier, and
+  // the write itself. False: there was no such fence.
+  bool release(unsigned i, Scope scope, GridClock& into) const;
+  bool narrow_fences() const { return narrow_fences_; }  // whether a thread has executed one of less than the device
 
   // Thread i as it accesses memory itself.
   Accessor thread(unsigned i) {
@@ -81,10 +83,11 @@ class Clocks {
   }
 
  private:
-  struct Fence {            // the last __threadfence of a thread
-    uint32_t phase, clock;  // when it was; clock 0: there was none
-    WarpClock warp;
+  struct Fence {                    // the last fence of a thread with a certain scope
+    uint32_t phase = 0, clock = 0;  // when it was; clock 0: there was none
+    WarpClock warp{};
   };
+  static constexpr unsigned kScopes = unsigned(Scope::device);
   struct BlockClock {
     GridClock grid;
     uint32_t phase = 0;
@@ -96,17 +99,19 @@ class Clocks {
     WarpClock warp{};
     GridClock grid;
   };
-  void raise_fenced(unsigned i, GridClock& into) const;
+  const Fence* fence(unsigned i, Scope scope) const;
+  void raise_fenced(unsigned i, const Fence& fence, GridClock& into) const;
   void join(unsigned first, unsigned count, unsigned lanes);
 
   const Cluster& cluster_;
   Slots slots_;
   std::vector<Thread> threads_ = std::vector<Thread>(kMaxClusterThreads);
-  std::vector<Fence> fences_;  // by thread; empty until there is one
+  std::vector<Fence> fences_;  // by thread and scope; empty until there is one
   std::vector<ProxyClocks> vectors_ = std::vector<ProxyClocks>(kMaxClusterThreads);
   BlockClock blocks_[kMaxClusterBlocks];
   bool expanded_ = false;
   bool fenced_ = false;  // a thread has executed a fence: clocks of the grid can be used from here on
+  bool narrow_fences_ = false;
 };
 
 }  // namespace simt::trace

@@ -69,8 +69,9 @@ class Cluster {
 
   struct State {  // what the tracer keeps of a thread besides what FibreThread holds
     const void* site = nullptr;
-    uint64_t last_pc = 0;   // of the last event in its record
-    uint32_t depth = 0;     // of calls
+    uint64_t last_pc = 0;  // of the last event in its record
+    uint32_t depth = 0;    // of calls
+    Scope scope = Scope::device;
     bool spinning = false;  // it only waits for memory to change
   };
 

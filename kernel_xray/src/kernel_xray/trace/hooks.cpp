@@ -2,6 +2,7 @@
 //
 // A hook checks the access and appends an event to the running lane's record. This is the hottest code of the tracer: a
 // lane that stays in one region per PC (Regions::recent) takes neither a lock nor a search.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -12,7 +13,7 @@ namespace simt::trace {
 
 namespace {
 
-enum Form { plain, piece, is_volatile, atomic, quiet, swap, update };  // piece: of a larger object
+enum Form { plain, piece, is_volatile, ordered, atomic, quiet, swap, update };  // piece: of a larger object
 
 // In a cluster that is no longer watched, a lane stops only where it may wait for another thread.
 void pause(Lane& lane, uint64_t pc) {
@@ -50,7 +51,9 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   event.quiet = form == quiet;
   event.swap = form == swap;
   event.update = form == update;
-  event.strong = kind == Kind::atomic || (form == is_volatile && region->space == Space::global);
+  const bool strong =
+      kind == Kind::atomic || form == ordered || (form == is_volatile && region->space == Space::global);
+  event.scope = strong ? lane->scope : Scope::none;
   if ((kind == Kind::store || lane->filmed) && form != piece) {
     lane->stored = &event;
     lane->stored_at = reinterpret_cast<const void*>(address);
@@ -84,6 +87,7 @@ inline void record_mark(Kind kind, const void* site) {
   Event& event = next_event(*lane);
   event.key = Event::make_key(lane->depth, reinterpret_cast<uint64_t>(site) - 1, kind, 0);
   event.kind = kind;
+  event.scope = std::max(lane->scope, Scope::block);
 }
 
 }  // namespace
@@ -123,6 +127,10 @@ using simt::trace::current_lane;
 using simt::trace::Kind;
 using simt::trace::range;
 using simt::trace::record;
+
+void simt::set_scope(Scope scope) noexcept {
+  if (current_lane) current_lane->scope = std::min(scope, Scope::device);
+}
 
 #define SITE __builtin_return_address(0)
 #define HOOK extern "C" SIMT_API
@@ -213,16 +221,19 @@ HOOK void __tsan_atomic_thread_fence(int) {
 }
 HOOK void __tsan_atomic_signal_fence(int) {}
 
-// A read-modify-write operation is one atomic access. Plain atomic loads and stores are part of a loop around one, and
-// are not counted (quiet). A weak compare-and-swap is the simulator's own way of an update (atomics.h); one that adds 0
-// only reads.
+// A read-modify-write operation is one atomic access. A relaxed load is not counted (quiet): it is the first half of the
+// simulator's own way of an update, whose other half is a weak compare-and-swap (atomics.h). An update that adds 0 only
+// reads.
 #define ATOMIC(bits, type)                                                                                      \
-  HOOK type __tsan_atomic##bits##_load(const volatile type* p, int) {                                           \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                    \
+  HOOK type __tsan_atomic##bits##_load(const volatile type* p, int order) {                                     \
+    if (order == __ATOMIC_RELAXED)                                                                              \
+      record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                  \
+    else                                                                                                        \
+      record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::load, SITE, simt::trace::ordered);                  \
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                \
   }                                                                                                             \
   HOOK void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                        \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                    \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::store, SITE, simt::trace::ordered);                   \
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                   \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                     \

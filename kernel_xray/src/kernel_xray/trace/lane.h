@@ -31,10 +31,12 @@ struct Event {
   uint16_t value;  // of a plain store: a hash of what it stored; 0: not known
   uint8_t size;
   Kind kind;
-  bool quiet;   // an atomic load or store that is part of another operation: not counted
+  bool quiet;   // an atomic load that is part of another operation: not counted
   bool swap;    // an atomic compare-and-swap of the kernel
   bool update;  // an atomic update that a GPU makes too, in whatever order threads run; no poll, no exchange
-  bool strong;  // an atomic access, or a volatile one to global memory, which is ordered like an atomic
+  Scope scope;  // of an atomic access, of a volatile one to global memory, which counts as atomic, and of a fence
+
+  bool strong() const { return scope != Scope::none; }  // the memory model's word for such an access
 
   static uint64_t make_key(uint32_t depth, uint64_t pc, Kind kind, unsigned size) {
     return uint64_t{depth < 255 ? 255 - depth : 0} << 56 | (pc & kPcMask) << 8 | unsigned(kind) << 5 | size;
@@ -55,6 +57,7 @@ struct Lane {                         // a lane of the warp that is running
   uint32_t length = 0, position = 0;  // events recorded; events replayed
   uint32_t checked = 0;               // events already checked for races
   uint32_t depth = 0;                 // of calls
+  Scope scope = Scope::device;        // of its atomic accesses and fences
   bool unwatched = false;             // nothing is recorded any more: the cluster has used up its budget
   bool fences = false;                // it has executed a fence
   bool paused = false;                // it has stopped where it may wait for another thread

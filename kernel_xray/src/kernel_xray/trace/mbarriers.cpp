@@ -23,7 +23,7 @@ void MBarriers::access(const Accessor& accessor, const void* barrier, Kind kind)
     cluster_.fail("out-of-bounds", {pc},
                   "an mbarrier lies in " + event.region->name + "; it has to be in shared memory");
   event.address = at - event.region->start + event.region->virtual_start;
-  event.strong = kind == Kind::atomic;
+  if (kind == Kind::atomic) event.scope = Scope::device;
   if (!cluster_.unwatched) races_.check(accessor, i, event, false);
 }
 

@@ -2,24 +2,33 @@
 // written.
 #include "trace/races.h"
 
-#include <tuple>
-
 namespace simt::trace {
 
-void ReleaseClocks::forget_shared() {
+void ReleaseClocks::begin_cluster() {
+  narrow_.clear();
   for (auto it = clocks_.begin(); it != clocks_.end();)
     it = it->first < kGlobalStart ? clocks_.erase(it) : std::next(it);
 }
 
 void ReleaseClocks::update(const Accessor& accessor, Clocks& clocks, unsigned i, const Event& event) {
+  const unsigned rank = clocks.slots().rank(accessor.slot);
+  const Part parts[] = {{event.address, Scope::block, rank}, {event.address, Scope::cluster, 0}};
   GridClock& released = clocks_[event.address];
   accessor.thread_grid->join(released);
-  if (event.kind != Kind::load) clocks.release(i, released);
+  for (const Part& part : parts)
+    if (const auto it = narrow_.find(part); it != narrow_.end()) accessor.thread_grid->join(it->second);
+  if (event.kind == Kind::load) return;
+  bool fenced = event.scope == Scope::device && clocks.release(i, Scope::device, released);
+  if (event.scope != Scope::device || clocks.narrow_fences())
+    for (const Part& part : parts)
+      if (const Scope scope = std::get<Scope>(part); scope <= event.scope)
+        fenced |= clocks.release(i, scope, narrow_[part]);
+  if (fenced) clocks.tick(i);
 }
 
 void Races::begin_cluster() {
   shadow_.begin_cluster(clocks_.slots().shift());
-  released_.forget_shared();
+  released_.begin_cluster();
   issuers_.clear();
   held_.clear();
 }
@@ -35,8 +44,8 @@ constexpr uint64_t kSwapBytes = 8;  // the most that atomicCAS compares
 void Races::judge(const Observed& observed) {
   const Access& before = observed.race.before;
   const Event& event = observed.event;
-  const bool now_reads = event.kind == Kind::load && !event.strong && before.strong();
-  const bool before_read = before.kind() == Kind::load && !before.strong() && event.strong;
+  const bool now_reads = event.kind == Kind::load && !event.strong() && before.strong();
+  const bool before_read = before.kind() == Kind::load && !before.strong() && event.strong();
   if (!now_reads && !(before_read && before.cluster == cluster_.number)) return report(observed);
   held_[{now_reads ? observed.slot : before.slot, event.address / kSwapBytes}].push_back(observed);
 }
@@ -98,6 +107,15 @@ Side::By side_of(Agent agent, bool is_load, bool is_sent) {
   return agent == Agent::wgmma ? Side::wgmma : Side::thread;
 }
 
+const char* too_narrow(Scope scope) {
+  return scope == Scope::block
+             ? ". An atomic with _block (atomicAdd_block), thread_scope_block or .cta is atomic within one block only: "
+               "where several blocks use the same memory, use atomicAdd, thread_scope_device or .gpu"
+             : ". An atomic with .cluster is atomic within one cluster only: where several clusters use the same "
+               "memory, "
+               "use .gpu";
+}
+
 std::string text(uint3 v) {
   return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
 }
@@ -121,14 +139,19 @@ void Races::report(const Observed& observed) {
   found->block = index_in(one.block, grid);
   found->thread = index_in(one.index, size);
   const std::string article = one.kind == Kind::atomic && one.by == Side::thread ? "an " : "a ";
-  const std::string whose = one.block == two.block ? "the same block" : "block " + text(index_in(two.block, grid));
+  const bool elsewhere = one.block != two.block;
+  const std::string whose = elsewhere ? "block " + text(index_in(two.block, grid)) : "the same block";
   const char* reason =
-      race.unfenced     ? ": no fence makes what threads write known to units (fence.proxy.async)"
+      race.narrow       ? too_narrow(std::min(event.scope, before.scope()))
+      : race.unfenced   ? ": no fence makes what threads write known to units (fence.proxy.async)"
       : race.same_value ? ": both write the same value, so their order does not matter, but only atomic or volatile "
                           "writes are defined"
       : excused ? ": a loop with atomicCAS ends early on this plain read. To the memory model that is a race; the "
                   "read gets an old or a new value, and a volatile one is defined"
-                : ": nothing orders the two";
+      : elsewhere && clocks_.narrow_fences()
+          ? ": nothing orders the two. __threadfence_block() orders accesses for its own block only; where another "
+            "block reads them, use __threadfence()"
+          : ": nothing orders the two";
   found->message = article + one.noun() + " " + one.preposition() + " " + event.region->name + " races with the " +
                    two.noun() + " by thread " + text(index_in(two.index, size)) + " of " + whose + reason;
 }

@@ -1,8 +1,8 @@
 // races.h: the race detector: which accesses nothing in the kernel orders.
 //
-// Model. Two accesses to the same byte race if at least one of them writes, at least one of them is plain, and neither
-// happens before the other. Atomics are not plain, nor are volatile accesses to global memory (the memory model of PTX
-// calls both strong). Happens-before is the order of each thread's own
+// Model. Two accesses to the same byte race if at least one of them writes, at least one of them is plain or has a scope
+// without the other's thread, and neither happens before the other. Atomics are not plain, nor are volatile accesses to
+// global memory (the memory model of PTX calls both strong). Happens-before is the order of each thread's own
 // accesses and of release/acquire pairs, closed under transitivity; it is what the kernel orders, not what happened to
 // run first, so the verdict does not depend on the schedule. It is computed as in FastTrack: every access is an epoch
 // slot@clock, every thread has a vector clock, every synchronisation object a release clock, and a shadow cell for each
@@ -26,7 +26,8 @@
 //   4. Fences. A strong write releases what its thread knew at its last __threadfence, and what threads of its block had
 //      fenced before the block's last barrier, and itself: plain accesses after the fence are not part of it. Every
 //      strong access acquires the release clock of its address. The acquiring side needs no fence, because the 'last
-//      block reduces' pattern is published without one.
+//      block reduces' pattern is published without one. An address has further release clocks for each block and for
+//      the cluster, into which fences and writes of these scopes release.
 //   5. Compare-and-swap loops. A plain first read of a location does not race with strong accesses if the same thread
 //      then calls atomicCAS on it, which fails if the value was stale. Such a race is held back until that call, or
 //      reported when the cluster has ended: as a remark if the other access is an atomicCAS, and another thread's read
@@ -37,7 +38,7 @@
 //
 // Limits: one schedule is observed, so a branch that was not taken is not checked; blocks that were not traced have no
 // accesses; volatile accesses to shared memory count as plain, since warp-synchronous code that relies on them is wrong
-// since Volta; what a thread learns after its fence is released with it; memory scopes are not modelled.
+// since Volta; what a thread learns after its fence is released with it, and by a later write of any scope.
 //
 // Reads of memory that nothing has written are checked here too, in replay order, for fresh memory: shared arrays, and
 // global memory that was allocated under the X-ray (regions.h).
@@ -48,6 +49,7 @@
 
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "trace/clocks.h"
 #include "trace/shadow_memory.h"
@@ -57,12 +59,14 @@ namespace simt::trace {
 // The release clocks of strong accesses, by virtual address.
 class ReleaseClocks {
  public:
-  void forget_shared();  // those in shared memory, whose lifetime ends with the cluster
+  void begin_cluster();  // forgets those in shared memory, and those of the cluster before
   // Thread i acquires the location's clock and, if it writes, releases into it.
   void update(const Accessor& accessor, Clocks& clocks, unsigned i, const Event& event);
 
  private:
+  using Part = std::tuple<uint64_t, Scope, unsigned>;  // the address, and for which block or, rank 0, for the cluster
   std::unordered_map<uint64_t, GridClock> clocks_;
+  std::map<Part, GridClock> narrow_;
 };
 
 class Races {
@@ -76,9 +80,9 @@ class Races {
   void check(const Accessor& accessor, unsigned i, const Event& event, bool synchronises = true) {
     if (cluster_.session.only_sample) return;  // what other blocks would have written is not there
     if (event.region->fresh) check_fresh(i, event);
-    if (event.strong && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
+    if (event.strong() && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
     const Race* race = shadow_.access(accessor, event);
-    if (event.strong && event.swap) validate(accessor, i, event);
+    if (event.strong() && event.swap) validate(accessor, i, event);
     if (race) judge({*race, accessor.slot, accessor.agent, i, event});
   }
   void end_cluster();  // reports the races that no compare-and-swap has excused

@@ -34,7 +34,7 @@ uint64_t Replay::next_key(const uint64_t* head, unsigned n) const {
 
 inline void Replay::check(unsigned i, const Event& event) {
   if (event.kind == Kind::fence)
-    clocks_.memory_fence(i);
+    clocks_.memory_fence(i, event.scope);
   else
     races_.check(clocks_.thread(i), i, event);
 }

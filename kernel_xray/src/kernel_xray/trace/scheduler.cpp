@@ -152,7 +152,7 @@ bool polls(const Lane& lane) {
     if (event->key != before.key) return false;
     if (event->kind == Kind::step || event->kind == Kind::fence) continue;
     if (event->address != before.address) return false;
-    strong = strong || event->strong;
+    strong = strong || event->strong();
   }
   return strong;
 }
@@ -165,6 +165,7 @@ void Scheduler::resume(unsigned i) {
   Cluster::State& state = cluster_.state[i];
   lane.length = lane.position = lane.checked = 0;
   lane.depth = state.depth;
+  lane.scope = state.scope;
   lane.unwatched = cluster_.unwatched;
   lane.paused = false;
   if (lane.filmed) lane.values.assign(kRecordLength, {});
@@ -178,6 +179,7 @@ void Scheduler::resume(unsigned i) {
     run_fibre(i, lane);
   } while (lane.unknown);
   state.depth = lane.depth;
+  state.scope = lane.scope;
   if (lane.stored) lane.note_stored_value();
   cluster_.fences |= lane.fences;
   if (lane.length) state.last_pc = lane.record[lane.length - 1].pc();

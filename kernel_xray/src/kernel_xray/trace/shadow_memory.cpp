@@ -113,7 +113,7 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   const uint64_t origin = Access::origin_of(event);
   const uint8_t what = Access::what_of(event);
   const uint32_t phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
-  const bool load = event.kind == Kind::load, strong = event.strong;
+  const bool load = event.kind == Kind::load, strong = event.strong();
   const uint64_t when = accessor.cluster | uint64_t{phase} << 32;
   const uint64_t who =
       accessor.clock | uint64_t{accessor.slot} << 32 | uint64_t{what} << 48 | uint64_t(accessor.agent) << 56;
@@ -126,14 +126,15 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   bool race = false;
   const auto ordered = [&](const Access& before) { return happens_before(before, accessor, shift_); };
   const auto check = [&](const Access& before) __attribute__((always_inline)) {
-    if (!before.exists()) return;
+    if (!before.exists() || atomic_for_each_other(before, accessor, event.scope, shift_)) return;
     const bool unordered = !ordered(before);
     if (!unordered && !accessor.asynchronous()) return;
     const bool unfenced = accessor.asynchronous() && before.kind() == Kind::store && before.agent == Agent::thread &&
                           before.cluster == accessor.cluster && !accessor.clocks->async.knows(before.epoch());
-    if ((!unordered && !unfenced) || (race && !found_.same_value) || (before.strong() && strong)) return;
+    if ((!unordered && !unfenced) || (race && !found_.same_value)) return;
     const bool plain_writes = before.kind() == Kind::store && event.kind == Kind::store && !before.strong() && !strong;
-    found_ = {before, !unordered, plain_writes && event.value && event.value == before.value()};
+    found_ = {before, !unordered, plain_writes && event.value && event.value == before.value(),
+              before.strong() && strong};
     race = true;
   };
 
@@ -164,8 +165,9 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
 }
 
 void ShadowMemory::validate(const Accessor& accessor, const Event& swap) {
+  const auto scope = static_cast<uint8_t>(unsigned(swap.scope) << Access::kScopeShift);
   const auto mark = [&](Access& read) {
-    if (read.exists() && read.cluster == accessor.cluster && read.slot == accessor.slot) read.what |= Access::kStrong;
+    if (read.exists() && read.cluster == accessor.cluster && read.slot == accessor.slot) read.what |= scope;
   };
   cells(swap, [&](ShadowCell& cell) {
     mark(cell.read);

@@ -9,8 +9,9 @@
 //   the writer has synchronised with its own warp only, one is by another warp. Limit: a writer that is ordered after
 //   the three kept reads, but not after a fourth one, is not reported.
 //   Strong accesses: atomics, volatile accesses to global memory, and reads that a compare-and-swap has validated. They
-//   do not race with each other. If a strong write follows a concurrent one, the cell keeps both, the earlier one as
-//   `strong`: a later plain access can be ordered after one of them alone. Limit: two are kept.
+//   do not race with each other, unless one's scope leaves the other's thread out. If a strong write follows a
+//   concurrent one, the cell keeps both, the earlier one as `strong`: a later plain access can be ordered after one of
+//   them alone. Limit: two are kept.
 //
 // After a plain write the cell forgets all earlier accesses: either they happen before it, or the race was reported.
 #pragma once
@@ -28,6 +29,7 @@ struct Race {
   Access before;
   bool unfenced;    // the two are ordered, but a proxy fence is missing
   bool same_value;  // both are plain writes, of the same value
+  bool narrow;      // both are atomic, but not for each other
 };
 
 struct ShadowCell {

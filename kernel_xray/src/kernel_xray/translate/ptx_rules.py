@@ -6,7 +6,7 @@ A rule has the number of operands and the opcode in the manner of the PTX ISA, w
 
     .a|b      becomes part of the function's name, or a flag if it is one of FLAGS
     <a|b      becomes a template argument: a type, a state space, a shape, a comparison
-    ~a|b      has no effect here: cache hints, memory scopes; `~*` is any part
+    ~a|b      has no effect here: cache hints; `~*` is any part
     ?         the part may be missing; a word after it takes its place
     = name    the function's name, if it is not the opcode's
 
@@ -23,6 +23,7 @@ FLAGS = {
     "ftz": "kFtz", "sat": "kSat", "satfinite": "kSat", "relu": "kRelu", "NaN": "kNaN", "approx": "kApprox",
     "volatile": "kVolatile", "relaxed": "kRelaxed", "acquire": "kAcquire", "release": "kRelease",
     "acq_rel": "kAcquire | kRelease",
+    "cta": "kCta", "cluster": "kCluster", "gpu": "0", "gl": "0", "sys": "0",
 }  # fmt: skip
 
 _WORDS = {
@@ -116,21 +117,21 @@ _RULES = """
 2 cvta .to? <SPACE <u32|u64
 2 isspacep <SPACE
 3 mapa <shared::cluster?generic <u32|u64
-2 ld|ldu ~weak? .volatile|relaxed|acquire? ~SCOPE? <SPACE?generic ~ca|cg|cs|lu|cv? ~nc? ~v2|v4? <MEMORY
-2 st ~weak? .volatile|relaxed|release? ~SCOPE? <SPACE?generic ~wb|cg|cs|wt? ~v2|v4? <MEMORY
-3 atom .ORDER? ~SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
-3 atom .ORDER? ~SCOPE? <SPACE?generic .add ~noftz <HALF
-3 atom .ORDER? ~SCOPE? <SPACE?generic .min|max <WORD
-3 atom .ORDER? ~SCOPE? <SPACE?generic .and|or|xor|exch <b32|b64
-3 atom .ORDER? ~SCOPE? <SPACE?generic .inc|dec <u32
-4 atom .ORDER? ~SCOPE? <SPACE?generic .cas <BITS
-2 red .ORDER? ~SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
-2 red .ORDER? ~SCOPE? <SPACE?generic .add ~noftz <HALF
-2 red .ORDER? ~SCOPE? <SPACE?generic .min|max <WORD
-2 red .ORDER? ~SCOPE? <SPACE?generic .and|or|xor <b32|b64
-2 red .ORDER? ~SCOPE? <SPACE?generic .inc|dec <u32
-0 membar ~cta|gl|sys = fence
-0 fence ~sc|acq_rel|acquire|release? ~SCOPE
+2 ld|ldu ~weak? .volatile|relaxed|acquire? .SCOPE? <SPACE?generic ~ca|cg|cs|lu|cv? ~nc? ~v2|v4? <MEMORY
+2 st ~weak? .volatile|relaxed|release? .SCOPE? <SPACE?generic ~wb|cg|cs|wt? ~v2|v4? <MEMORY
+3 atom .ORDER? .SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
+3 atom .ORDER? .SCOPE? <SPACE?generic .add ~noftz <HALF
+3 atom .ORDER? .SCOPE? <SPACE?generic .min|max <WORD
+3 atom .ORDER? .SCOPE? <SPACE?generic .and|or|xor|exch <b32|b64
+3 atom .ORDER? .SCOPE? <SPACE?generic .inc|dec <u32
+4 atom .ORDER? .SCOPE? <SPACE?generic .cas <BITS
+2 red .ORDER? .SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
+2 red .ORDER? .SCOPE? <SPACE?generic .add ~noftz <HALF
+2 red .ORDER? .SCOPE? <SPACE?generic .min|max <WORD
+2 red .ORDER? .SCOPE? <SPACE?generic .and|or|xor <b32|b64
+2 red .ORDER? .SCOPE? <SPACE?generic .inc|dec <u32
+0 membar .cta|gl|sys = fence
+0 fence ~sc|acq_rel|acquire|release? .SCOPE
 0 fence ~proxy ~* ~*? ~*? ~*? = fence_proxy
 0 fence ~mbarrier_init ~release ~cluster = fence_proxy
 1 prefetch|prefetchu ~* ~* = nothing

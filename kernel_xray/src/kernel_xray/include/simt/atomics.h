@@ -4,7 +4,8 @@
 // a type that CUDA does not support (`atomicAdd(long long*, ...)`) does not compile here either. CUDA's atomics are
 // relaxed; these are acquire-release, because barriers between fibres of one block cost no fence here and a kernel
 // that is right on a GPU ('the last block adds up') must be right on a weakly ordered CPU too.
-// The `_block` and `_system` forms do the same as the plain ones. cuda_fp16.h and cuda_bf16.h add theirs.
+// The `_block` and `_system` forms do the same as the plain ones; the tracer knows a `_block` form as atomic for its block
+// only. cuda_fp16.h and cuda_bf16.h add theirs.
 #pragma once
 
 #include "core.h"
@@ -39,22 +40,28 @@ inline T atomic_compare_and_swap(T* address, T compare, T value) {
 }  // namespace simt::detail
 
 // Defines name(T*, T), name_block and name_system; `expression` uses address and value.
-#define SIMT_ATOMIC_FORM(name, T, expression) \
-  inline T name(T* address, T value) { return expression; }
-#define SIMT_ATOMIC(name, T, expression)        \
-  SIMT_ATOMIC_FORM(name, T, expression)         \
-  SIMT_ATOMIC_FORM(name##_block, T, expression) \
-  SIMT_ATOMIC_FORM(name##_system, T, expression)
+#define SIMT_ATOMIC_FORM(name, T, scope, expression)                       \
+  inline T name(T* address, T value) {                                     \
+    [[maybe_unused]] const ::simt::InScope<::simt::Scope::scope> in_scope; \
+    return expression;                                                     \
+  }
+#define SIMT_ATOMIC(name, T, expression)               \
+  SIMT_ATOMIC_FORM(name, T, device, expression)        \
+  SIMT_ATOMIC_FORM(name##_block, T, block, expression) \
+  SIMT_ATOMIC_FORM(name##_system, T, device, expression)
 #define SIMT_ATOMIC_UPDATE(name, T, after) \
   SIMT_ATOMIC(name, T, ::simt::detail::atomic_update(address, [value](T before) -> T { return after; }))
 
 #define SIMT_ATOMIC_INTEGER(T)                                                \
   SIMT_ATOMIC(atomicExch, T, ::simt::detail::atomic_exchange(address, value)) \
-  SIMT_ATOMIC_FORM_CAS(atomicCAS, T)                                          \
-  SIMT_ATOMIC_FORM_CAS(atomicCAS_block, T)                                    \
-  SIMT_ATOMIC_FORM_CAS(atomicCAS_system, T)
-#define SIMT_ATOMIC_FORM_CAS(name, T)                                        \
+  SIMT_ATOMIC_CAS(T)
+#define SIMT_ATOMIC_CAS(T)                        \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS, T, device)      \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS_block, T, block) \
+  SIMT_ATOMIC_FORM_CAS(atomicCAS_system, T, device)
+#define SIMT_ATOMIC_FORM_CAS(name, T, scope)                                 \
   inline T name(T* address, T compare, T value) {                            \
+    [[maybe_unused]] const ::simt::InScope<::simt::Scope::scope> in_scope;   \
     return ::simt::detail::atomic_compare_and_swap(address, compare, value); \
   }
 #define SIMT_ATOMIC_BITWISE(T)                                                    \
@@ -89,9 +96,7 @@ SIMT_ATOMIC_INTEGER(int)
 SIMT_ATOMIC_INTEGER(unsigned)
 SIMT_ATOMIC_INTEGER(unsigned long long)
 SIMT_ATOMIC(atomicExch, float, ::simt::detail::atomic_exchange(address, value))
-SIMT_ATOMIC_FORM_CAS(atomicCAS, unsigned short)
-SIMT_ATOMIC_FORM_CAS(atomicCAS_block, unsigned short)
-SIMT_ATOMIC_FORM_CAS(atomicCAS_system, unsigned short)
+SIMT_ATOMIC_CAS(unsigned short)
 
 SIMT_ATOMIC_BITWISE(int)
 SIMT_ATOMIC_BITWISE(unsigned)
@@ -100,6 +105,7 @@ SIMT_ATOMIC_BITWISE(unsigned long long)
 
 #undef SIMT_ATOMIC_BITWISE
 #undef SIMT_ATOMIC_FORM_CAS
+#undef SIMT_ATOMIC_CAS
 #undef SIMT_ATOMIC_INTEGER
 #undef SIMT_ATOMIC_UPDATE
 #undef SIMT_ATOMIC

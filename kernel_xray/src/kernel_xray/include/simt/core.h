@@ -475,6 +475,28 @@ constexpr unsigned kTensorTypes = 5;
 SIMT_API void tensor_work(TensorType factors, unsigned multiply_adds) noexcept;
 SIMT_API void special_function() noexcept;
 
+// The threads for which an access is atomic, or which a fence orders: those of the block, of the cluster, or all.
+enum class Scope : uint8_t { none, block, cluster, device };
+SIMT_API void set_scope(Scope scope) noexcept;  // of the calling thread's next atomic accesses and fences
+
+// While one lives, the atomic accesses and fences of a traced thread have this scope.
+template <Scope scope>
+class InScope {
+ public:
+#ifdef SIMT_TRACED
+  SIMT_HERE InScope() {
+    if constexpr (scope != Scope::device) set_scope(scope);
+  }
+  SIMT_HERE ~InScope() {
+    if constexpr (scope != Scope::device) set_scope(Scope::device);
+  }
+#else
+  SIMT_HERE InScope() {}
+#endif
+  InScope(const InScope&) = delete;
+  InScope& operator=(const InScope&) = delete;
+};
+
 // The last error, as cudaGetLastError sees it (values of cudaError_t).
 SIMT_API void set_last_error(int code);  // kept until read
 SIMT_API int last_error(bool clear);     // a fault's error is sticky: it stays until the next launch or reset

@@ -1,14 +1,16 @@
 // cuda_atomic.h: cuda::atomic and cuda::atomic_ref, for kernels and host (<cuda/atomic>, <cuda/std/atomic>).
 //
 // Every operation is sequentially consistent here, whatever its order and scope; a weaker order never shows. In a traced
-// kernel an operation that releases says so by a fence before it, which is what the tracer knows as a release. A thread
-// that waits for another one of its block in a loop of loads or failed exchanges lets it run from time to time.
+// kernel an operation that releases says so by a fence before it, which is what the tracer knows as a release, and both
+// have the scope of the object; thread_scope_thread counts as thread_scope_block. A thread that waits for another one of
+// its block in a loop of loads or failed exchanges lets it run from time to time.
 //
 // Deviations from CUDA: values have at most 8 bytes, and wait() polls.
 #pragma once
 
 #include "core.h"
 #include "cuda_scopes.h"
+#include "intrinsics.h"
 
 namespace simt {
 
@@ -32,16 +34,25 @@ inline void atomic_step(bool in_vain) {
 #endif
 }
 inline bool every_64th() {
+#ifndef SIMT_TRACED  // where the count itself would be an access
   static thread_local unsigned count = 0;
   return ++count % 64 == 0;
+#else
+  return false;
+#endif
+}
+
+constexpr Scope scope_of(::cuda::thread_scope scope) {
+  return scope == ::cuda::thread_scope_block || scope == ::cuda::thread_scope_thread ? Scope::block : Scope::device;
 }
 
 // The operations of atomic and atomic_ref; Derived has `T* address() const`.
-template <typename Derived, typename T, typename Difference>
+template <typename Derived, typename T, ::cuda::thread_scope scope, typename Difference>
 class AtomicOperations {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "an atomic value has at most 8 bytes");
   using Order = ::cuda::std::memory_order;
   static constexpr Order kStrong = ::cuda::std::memory_order_seq_cst;
+  using Scoped = InScope<scope_of(scope)>;
 
  public:
   using value_type = T;
@@ -49,16 +60,19 @@ class AtomicOperations {
   bool is_lock_free() const { return true; }
 
   void store(T value, Order order = kStrong) const {
+    [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
     __atomic_store(at(), &value, __ATOMIC_SEQ_CST);
   }
   T load(Order = kStrong) const {
     atomic_step(every_64th());
+    [[maybe_unused]] const Scoped in_scope;
     T value;
     __atomic_load(at(), &value, __ATOMIC_SEQ_CST);
     return value;
   }
   T exchange(T value, Order order = kStrong) const {
+    [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
     T before;
     __atomic_exchange(at(), &value, &before, __ATOMIC_SEQ_CST);
@@ -66,6 +80,7 @@ class AtomicOperations {
     return before;
   }
   bool compare_exchange_strong(T& expected, T value, Order order, Order) const {
+    [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
     const bool done = __atomic_compare_exchange(at(), &expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     atomic_step(!done);
@@ -126,6 +141,7 @@ class AtomicOperations {
   // One atomic access in a trace, as the hardware's operation is.
   template <typename Operation>
   T update(Order order, Operation operation) const {
+    [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
     T before, after;
     __atomic_load(at(), &before, __ATOMIC_RELAXED);
@@ -144,7 +160,7 @@ using AtomicDifference = std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t
 namespace cuda {
 
 template <typename T, thread_scope scope = thread_scope_system>
-class atomic : public ::simt::AtomicOperations<atomic<T, scope>, T, ::simt::AtomicDifference<T>> {
+class atomic : public ::simt::AtomicOperations<atomic<T, scope>, T, scope, ::simt::AtomicDifference<T>> {
  public:
   atomic() = default;
   constexpr atomic(T value) : value_(value) {}
@@ -161,7 +177,7 @@ class atomic : public ::simt::AtomicOperations<atomic<T, scope>, T, ::simt::Atom
 };
 
 template <typename T, thread_scope scope = thread_scope_system>
-class atomic_ref : public ::simt::AtomicOperations<atomic_ref<T, scope>, T, ::simt::AtomicDifference<T>> {
+class atomic_ref : public ::simt::AtomicOperations<atomic_ref<T, scope>, T, scope, ::simt::AtomicDifference<T>> {
  public:
   static constexpr ::std::size_t required_alignment = sizeof(T);
   explicit atomic_ref(T& value) : address_(&value) {}
@@ -188,8 +204,11 @@ class atomic_flag {
   atomic<unsigned, scope> set_;
 };
 
-inline void atomic_thread_fence(memory_order, thread_scope = thread_scope_system) {
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+SIMT_HERE void atomic_thread_fence(memory_order, thread_scope scope = thread_scope_system) {
+  if (::simt::scope_of(scope) == ::simt::Scope::block)
+    __threadfence_block();
+  else
+    __threadfence();
 }
 inline void atomic_signal_fence(memory_order) {}
 

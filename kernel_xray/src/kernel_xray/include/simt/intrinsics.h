@@ -170,7 +170,10 @@ inline size_t __cvta_generic_to_shared(const void* address) {  // the offset in 
 // ---------------------------------------------------------------------------------------------------------------
 // Fences, clocks, traps
 
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_block() {
+  [[maybe_unused]] const ::simt::InScope<::simt::Scope::block> in_scope;
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 

@@ -4,8 +4,9 @@
 // __cvta_generic_to_shared gives it; in 64 bits a pointer to that memory will do, as on a GPU. Another address ends the
 // kernel. A vector is one access of its full width.
 //
-// Deviations from CUDA: cache hints, eviction priorities and memory scopes do nothing; a .volatile access is a plain
-// one; vectors of .relaxed, .acquire and .release are read and written in one piece, but not atomically for the host.
+// Deviations from CUDA: cache hints and eviction priorities do nothing; scopes matter to the tracer alone, and not those
+// of accesses of 16 bytes; so does .volatile; vectors of .relaxed, .acquire and .release are read and written in one
+// piece, but not atomically for the host.
 // In the fast mode a .relaxed or .acquire load first lets the block's other threads run, so that a thread may wait for
 // them in a loop. isspacep.global is true wherever isspacep.shared is false, for local variables too.
 #pragma once
@@ -93,10 +94,19 @@ SIMT_PTX char* aligned(char* p) {
   return p;
 }
 
+// Loads and stores are volatile here, so that none is left out; one without an order is not atomic for that.
+constexpr unsigned kOrdered = kVolatile | kRelaxed | kAcquire | kRelease;
+constexpr Scope scope_of(unsigned flags) {
+  return flags & kCta ? Scope::block : flags & kCluster ? Scope::cluster : Scope::device;
+}
+template <unsigned flags>
+using InOrder = InScope<flags & kOrdered ? scope_of(flags) : Scope::none>;
+
 template <unsigned flags, size_t bytes>
 SIMT_PTX Halves read(char* p) {
   using W = typename Word<bytes>::type;
   static_assert(bytes <= 16, "a load or store of inline PTX has at most 16 bytes");
+  [[maybe_unused]] const InOrder<flags> in_scope;
   aligned<bytes>(p);
 #ifndef SIMT_TRACED
   if constexpr (flags & (kRelaxed | kAcquire)) yield_thread();
@@ -106,7 +116,7 @@ SIMT_PTX Halves read(char* p) {
     if constexpr (flags & kAcquire) __atomic_thread_fence(__ATOMIC_ACQ_REL);
     return {{word[0], word[1]}};
   } else if constexpr (flags & (kRelaxed | kAcquire)) {
-    return {{__atomic_load_n(reinterpret_cast<W*>(p), flags & kAcquire ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED), 0}};
+    return {{__atomic_load_n(reinterpret_cast<W*>(p), __ATOMIC_ACQUIRE), 0}};
   } else {
     return {{*reinterpret_cast<const volatile W*>(p), 0}};
   }
@@ -116,6 +126,7 @@ SIMT_PTX void write(char* p, Halves value) {
   using W = typename Word<bytes>::type;
   static_assert(bytes <= 16, "a load or store of inline PTX has at most 16 bytes");
   aligned<bytes>(p);
+  [[maybe_unused]] const InOrder<flags> in_scope;
   if constexpr (flags & kRelease) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if constexpr (bytes == 16)
     *reinterpret_cast<volatile W*>(p) = W{value.of[0], value.of[1]};
@@ -150,6 +161,7 @@ SIMT_PTX void op_st(A address, const S&... s) {
 template <typename Space, typename T, unsigned flags, typename D, typename Update>
 SIMT_PTX void atomic(D&& d, char* p, Update update) {
   aligned<sizeof(T)>(p);
+  [[maybe_unused]] const InScope<scope_of(flags)> in_scope;
   if constexpr (flags & kRelease) __atomic_thread_fence(__ATOMIC_SEQ_CST);
   const Bits<sizeof(T)> before = update(reinterpret_cast<typename Word<sizeof(T)>::type*>(p));
   if constexpr (flags & kAcquire) __atomic_thread_fence(__ATOMIC_ACQ_REL);
@@ -220,6 +232,7 @@ SIMT_PTX void op_atom_cas(A address, D&& d, const B& compare, const C& value) {
 
 template <unsigned flags>
 SIMT_PTX void op_fence() {
+  [[maybe_unused]] const InScope<scope_of(flags)> in_scope;
   __threadfence();
 }
 template <unsigned flags, typename... S>

@@ -90,6 +90,8 @@ enum : unsigned {
   kRelaxed = 1024,
   kAcquire = 2048,
   kRelease = 4096,
+  kCta = 8192,
+  kCluster = 16384,
 };
 
 constexpr Round round_of(unsigned flags) {
