@@ -71,7 +71,7 @@ void Races::end_cluster() {
   for (const auto& [reader, races] : held_)
     for (const Observed& observed : races) report(observed);
   held_.clear();
-  if (!cluster_.failed && !cluster_.unwatched) check_ends();
+  if (!cluster_.unwatched) check_ends();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -124,7 +124,8 @@ void Races::check_ends() {
   for (const auto& [place, last] : remote_) {
     const auto& [access, i] = last;
     const unsigned rank = place.first;
-    if (ends_after(rank, access)) continue;
+    const bool has_ended = cluster_.worker.blocks[rank].alive == 0 && cluster_.fault.kind == "deadlock";
+    if ((cluster_.failed && !has_ended) || ends_after(rank, access)) continue;
     Finding* found = cluster_.place("race", access.pc(), 0, i);
     if (!found) continue;
     const uint3 block = index_in(cluster_.number_of(cluster_.number, rank), cluster_.job.config.grid);
