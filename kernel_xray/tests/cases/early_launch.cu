@@ -36,7 +36,16 @@ __global__ void second_kernel(float* in, float* between, float* out, int how) {
   out[i] = own + between[i];  // <- read
 }
 
-// in, what is between, out; what the second kernel does.
+// Lets the next kernel begin before it waits, or afterwards; writes nothing that others read.
+__global__ void middle_kernel(float* own, bool late) {
+  if (!late) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  if (late) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  own[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+}
+
+// in, what is between, out, and what no other kernel uses; what the second kernel does; whether a third lies between:
+// 0: no; 1: it lets the next begin at once; 2: after its wait.
 CASE(early_launch) {
   const int how = static_cast<int>(call.number(0)), blocks = 4;
   cudaLaunchAttribute early = {};
@@ -49,5 +58,6 @@ CASE(early_launch) {
   first_kernel<<<blocks, kThreads>>>(call.data<float>(0), call.data<float>(1));
   if (how == kHostWaits) cudaDeviceSynchronize();
   config.numAttrs = how != kOrdered;
+  if (call.number(1)) cudaLaunchKernelEx(&config, middle_kernel, call.data<float>(3), call.number(1) == 2);
   cudaLaunchKernelEx(&config, second_kernel, call.data<float>(0), call.data<float>(1), call.data<float>(2), how);
 }

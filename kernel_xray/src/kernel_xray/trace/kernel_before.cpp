@@ -5,10 +5,16 @@
 
 namespace simt::trace {
 
-KernelBefore::KernelBefore(cudaStream_t stream, ShadowMemory&& shadow, const Regions& regions)
-    : stream_(stream), shadow_(std::move(shadow)), spans_(regions.global()) {}
+KernelBefore::KernelBefore(cudaStream_t stream, ShadowMemory&& shadow, const Regions& regions,
+                           std::shared_ptr<const KernelBefore> further)
+    : stream_(stream), shadow_(std::move(shadow)), spans_(regions.global()), further_(std::move(further)) {}
 
 const Access* KernelBefore::conflict(const Event& event) const {
+  const Access* const own = own_conflict(event);
+  return own || !further_ ? own : further_->conflict(event);
+}
+
+const Access* KernelBefore::own_conflict(const Event& event) const {
   const Region& region = *event.region;
   const uint64_t address = event.address - region.virtual_start + region.start;
   for (const Span& span : spans_) {

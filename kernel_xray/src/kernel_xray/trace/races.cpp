@@ -90,13 +90,14 @@ void Races::check_before(const Accessor& accessor, unsigned i, const Event& even
                                : event.kind == Kind::store ? "a write to "
                                                            : "an atomic update of ") +
                    event.region->name +
-                   (read ? ", which the kernel before reads, " : ", which the kernel before writes, ") +
+                   (read ? ", which a kernel before reads, " : ", which a kernel before writes, ") +
                    "comes before that kernel's end: this one may begin early, and no griddepcontrol.wait comes first";
 }
 
 std::shared_ptr<const KernelBefore> Races::take_for_next() {
   if (!lets_next_begin_) return nullptr;
-  return std::make_shared<const KernelBefore>(cluster_.job.config.stream, std::move(shadow_), cluster_.session.regions);
+  return std::make_shared<const KernelBefore>(cluster_.job.config.stream, std::move(shadow_), cluster_.session.regions,
+                                              overlaps_ ? before_ : nullptr);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -100,7 +100,10 @@ class Races {
   void follow(std::shared_ptr<const KernelBefore> before) { before_ = std::move(before); }
   bool follows() const { return before_ != nullptr; }
   void wait_for_kernel_before() { clocks_.acquire(cluster_.running(), {clocks_.slots().before(), 1}); }
-  void let_next_kernel_begin() { lets_next_begin_ = true; }
+  void let_next_kernel_begin() {
+    lets_next_begin_ = true;
+    if (before_) overlaps_ |= !clocks_.full(cluster_.running()).generic.knows({clocks_.slots().before(), 1});
+  }
   // For the launch after this one: takes all that is remembered. Null if no thread has let it begin.
   std::shared_ptr<const KernelBefore> take_for_next();
 
@@ -129,6 +132,7 @@ class Races {
   ShadowMemory shadow_;
   std::shared_ptr<const KernelBefore> before_;
   bool lets_next_begin_ = false;
+  bool overlaps_ = false;  // it has let the next kernel begin while the one before might still run
   ReleaseClocks released_;
   std::unordered_map<unsigned, Issuer> issuers_;  // by slot
   // The last access, and the thread of another block that made it or issued it, by rank of the block whose shared memory
