@@ -156,6 +156,9 @@ char* shared_pointer(uint64_t address) {
   char* const here = static_cast<char*>(shared_dynamic());
   const uint64_t offset = address < kSharedLimit ? address : address - reinterpret_cast<uint64_t>(here);
   if (offset < kSharedLimit) return here + offset;
+  // A GPU's generic address has the shared one in its lower half, and code that takes it without a conversion works.
+  const uint64_t of_half = static_cast<uint32_t>(offset);
+  if (address >> 32 == 0 && of_half < kSharedLimit) return here + of_half;
   if (!trace::in_traced_block()) fault("out-of-bounds", kOutside);
   const auto after_call = reinterpret_cast<uint64_t>(__builtin_return_address(0));
   trace::Call()->cluster.fail("out-of-bounds", {after_call - 1}, kOutside);
