@@ -1,8 +1,8 @@
 // early_launch.h: programmatic dependent launch, from compute capability 9.0 on. The
 // blocks of a kernel can be there before the kernel before it in the stream has ended.
 // That one lets them begin; they wait for its end before they read what it wrote, or
-// write what it may read. In the simulator each kernel begins after the one before, and
-// an X-ray does not find a missing wait.
+// write what it may read. In the simulator each kernel begins after the one before; an
+// X-ray finds what comes before the wait, if it conflicts with that kernel.
 #pragma once
 
 #include "launch.h"

@@ -273,6 +273,7 @@ PANEL, SENT, ADDED = "hopper::store_tile", "hopper::send_bytes", "shared.receive
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 NO_FENCE = ("  hopper::fence_before_store();\n", "")
 NOT_WRITTEN = ("before_store();\n  __syncwarp();", "before_store();")
+NOT_TOGETHER = ("or arrive at its barriers.\n  hopper::cluster_sync();", "or arrive at its barriers.")
 RELEASED = ("hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>")
 MISTAKES = {
     "matmul_wgmma": {
@@ -294,6 +295,7 @@ MISTAKES = {
         "both blocks write one tile": ("race", PANEL, *CLUSTER_MISTAKES["one tile for both"]),
         "half of b never comes": ("uninitialised-read", WGMMA, *CLUSTER_MISTAKES["one half by both"]),
         "a stage never released": ("deadlock", "hopper::wait(shared.empty", *CLUSTER_MISTAKES["stage never released"]),
+        "a block ends before the other": ("race", ("hopper::arrive_at", LOAD_B), *NOT_TOGETHER),
         "a block too many": ("cluster", LOAD_B, *CLUSTER_MISTAKES["for a block too many"]),
     },
     "matmul_split": {

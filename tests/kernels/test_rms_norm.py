@@ -117,6 +117,7 @@ MISTAKES = {
     "a sum is read before it is written": ("__syncthreads();  // every warp's values", "//", "row.h"),
     "the first row's sums are read before they are written": ("__syncthreads();  // the first row's sums", "//"),
     "the next row's sums are read before they are written": ("__syncthreads();  // the next row's sums", "//"),
+    "the sums begin before their parts are there": ("wait_for_kernel_before();\n", "\n", "column_sums.h"),
     "a row's sums in the array of the row before": ("[iteration % 2].put", "[0].put"),
 }  # fmt: skip
 

@@ -22,7 +22,9 @@ SOURCE = """
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/tensor.h>
 #include <cuda_runtime.h>
+#ifndef HIDDEN  // so only the compiler knows the file
 #define HIDDEN "value.h"
+#endif
 #include HIDDEN
 __global__ void fill(float* y) { y[threadIdx.x] = VALUE + NUMBER; }
 void run(torch::stable::Tensor y) { fill<<<1, 4>>>(y.mutable_data_ptr<float>()); }

@@ -17,7 +17,9 @@ from kernel_xray.translate.includes import closure
 pytestmark = pytest.mark.usefixtures("own_cache")
 PROGRAM = r"""
 #include <cstdio>
+#ifndef HIDDEN
 #define HIDDEN "by_macro.h"
+#endif
 #include HIDDEN
 #include \
   "continued.h"
@@ -51,13 +53,13 @@ def test_an_edit_of_any_header_gives_the_new_program_and_an_unchanged_one_is_not
         return kernel_xray.program(tmp_path / "a" / "main.cu", include_paths=folders).stdout.split()
 
     expected = ["0"] * len(HEADERS)
-    assert numbers() == [*expected, "13"]
+    assert numbers() == [*expected, "15"]
     for i, (name, place) in enumerate(places.items()):
         write(place, f"const int {name} = 7;\n")
         expected[i] = "7"
-        assert numbers() == [*expected, "13"], name
+        assert numbers() == [*expected, "15"], name
     monkeypatch.setattr("kernel_xray.machine.guard.run_all", None)
-    assert numbers() == [*expected, "13"]
+    assert numbers() == [*expected, "15"]
 
 
 def test_an_edit_of_any_header_gives_the_new_extension_and_its_undoing_the_old(tmp_path):
@@ -151,3 +153,22 @@ def test_a_large_header_is_translated_once_for_all_programs(tmp_path, monkeypatc
     assert translated == ["program.cu", "large.h", "program.cu"]
     assert "op_trap" in write('#define NAME "trap;"\n')  # a macro that the header uses
     assert translated.count("large.h") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ('#define A "a.h"\n#include A\n', {"a.h"}),
+        ('#define A "a.h"\n#include A\n#undef A\n#define A "b.h"\n#  include A\n', {"a.h", "b.h"}),
+        ('#define B "b.h"\n#include "names_b.h"\n', {"names_b.h", "b.h"}),
+        ('#define A "a.h"\n#undef A\n#include A\n', set()),
+        ('#ifdef X\n#define A "a.h"\n#else\n#define A "b.h"\n#endif\n#include A\n', set()),
+        ('#ifndef A\n#define A "a.h"\n#endif\n#include A\n', set()),
+    ],
+)
+def test_a_file_that_a_macro_names_is_translated_if_it_is_sure_which(tmp_path, text, read):
+    for name in ("a.h", "b.h"):
+        (tmp_path / name).write_text("__global__ void k() {}\n")
+    (tmp_path / "names_b.h").write_text("#include B\n")
+    (tmp_path / "k.cu").write_text(text)
+    assert {path.name for path in closure([tmp_path / "k.cu"], [])} == read | {"k.cu"}

@@ -65,13 +65,15 @@ __global__ void stores_kernel(uint8_t* out) {
 }
 CASE(stores) { stores_kernel<<<1, 8>>>(call.data<uint8_t>(0)); }
 
-// Shared memory by 32-bit addresses, of static and of dynamic memory, by 64-bit addresses and by generic ones.
+// Shared memory by 32-bit addresses, of static and of dynamic memory, some of them the lower half of a generic address; by
+// 64-bit addresses and by generic ones.
 __global__ void shared_kernel(int* out) {
   __shared__ int fixed[64];
   extern __shared__ int dynamic[];
   const int i = threadIdx.x;
   uint32_t to_fixed = shared_address(&fixed[i]), to_dynamic;
   asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(to_dynamic) : "l"(&dynamic[i]));
+  if (i % 2) to_dynamic = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(&dynamic[i]));
   asm volatile("st.shared.s32 [%0], %1;" ::"r"(to_fixed), "r"(i * i) : "memory");
   asm volatile("st.shared::cta.u32 [%0], %1;" ::"r"(to_dynamic), "r"(1000 + i) : "memory");
   asm volatile("bar.sync 0;" ::: "memory");

@@ -54,6 +54,9 @@ enum Wrong {
   kStoreReused,
   kStoreOutlives,
   kNoClusterBarrier,
+  kNoLastBarrier,
+  kOneReleases,
+  kOneReleasesForAll,  // not a mistake: after a barrier of the others
 };
 
 constexpr int kStages = 2, kRows = 64, kDepth = 16, kTileBytes = kRows * kDepth * 2, kConsumers = 128;
@@ -81,7 +84,7 @@ __global__ void __cluster_dims__(2, 1, 1)
   const int t = static_cast<int>(threadIdx.x);
   if (t == 0) {
     for (int s = 0; s < kStages; ++s) {
-      [[maybe_unused]] const int releases = wrong == kManyArrivals ? kConsumers + 1 : kConsumers;
+      [[maybe_unused]] const int releases = wrong >= kOneReleases ? 1 : kConsumers + (wrong == kManyArrivals);
       UNIT("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&full[s])) : "memory");
       UNIT("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&empty[s])), "r"(releases) : "memory");
     }
@@ -101,6 +104,7 @@ __global__ void __cluster_dims__(2, 1, 1)
     }
   } else if (t < kConsumers) {
     float d[32] = {};
+    int corner = 0;
     for (int k = 0; k < steps; ++k) {
       const int s = k % kStages;
       const uint64_t of_a = descriptor(tile_a[s]), of_b = descriptor(tile_b[s]);
@@ -113,8 +117,11 @@ __global__ void __cluster_dims__(2, 1, 1)
       if (wrong != kNoCommit) UNIT("wgmma.commit_group.sync.aligned;" :: : "memory");
       if (wrong == kReleasedEarly) release();
       if (wrong != kNoProductWait) UNIT("wgmma.wait_group.sync.aligned 0;" :: : "memory");
-      if (wrong != kReleasedEarly) release();
+      corner += tile_a[s][16 * t];  // <- corner
+      if (wrong == kOneReleasesForAll) UNIT("bar.sync 1, 128;" :: : "memory");
+      if (wrong >= kOneReleases ? t == 0 : wrong != kReleasedEarly) release();
     }
+    if (corner == 1 << 30) d[0] = 0;  // never
     for (int factor = 1; factor <= 2; ++factor) {
       for (int j = 0; j < 32; ++j) {
         const int row = t / 32 * 16 + t % 32 / 4 + j / 2 % 2 * 8, column = j / 4 * 8 + t % 4 * 2 + j % 2;
@@ -139,7 +146,7 @@ __global__ void __cluster_dims__(2, 1, 1)
     READ_PEER(value, &out[t], peer);  // <- peer
     of_peer[blockIdx.x * kConsumers + t] = value;
   }
-  cluster_barrier();
+  if (wrong != kNoLastBarrier) cluster_barrier();
 }
 
 // a and b: for each step, a tile of 64 x 16 in pieces of 8 x 8; c: the sums and twice the sums of each block; what each

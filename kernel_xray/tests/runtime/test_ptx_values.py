@@ -108,6 +108,16 @@ def on_signed(function, bits=32):
     return lambda *values: function(*(signed(v, bits) for v in values))
 
 
+def on_halves(function, is_signed):
+    def of_words(*words):
+        lower, upper = (
+            function(*halves) for halves in zip(*(lanes(word, 16, is_signed) for word in words), strict=True)
+        )
+        return lower % 2**16 + upper % 2**16 * 2**16
+
+    return of_words
+
+
 def clamp(x, low, high):
     return min(max(x, low), high)
 
@@ -306,6 +316,20 @@ WORDS = {
     "__dp2a_hi": ("a, b, c", lambda a, b, c: dot(lanes(a, 16), lanes(b, 8)[2:], c)),
     "__dp2a_lo(short2{short(a), short(a >> 16)}, char4{char(b), char(b >> 8), 99, 99}, int(c))": (
         "a, b, c", lambda a, b, c: dot(lanes(a, 16, True), lanes(b, 8, True)[:2], c),
+    ),
+    "__viaddmin_s32(int(a), int(b), int(c))": ("a, b, c", on_signed(lambda a, b, c: min(signed(a + b), c))),
+    "__viaddmax_u32": ("a, b, c", lambda a, b, c: max((a + b) % 2**32, c)),
+    "__vimax3_s32_relu(int(a), int(b), int(c))": ("a, b, c", on_signed(lambda a, b, c: max(a, b, c, 0))),
+    "__viaddmax_s16x2": ("a, b, c", on_halves(lambda a, b, c: max(signed(a + b, 16), c), True)),
+    "__viaddmin_s16x2_relu": ("a, b, c", on_halves(lambda a, b, c: max(min(signed(a + b, 16), c), 0), True)),
+    "__vimin3_u16x2": ("a, b, c", on_halves(min, False)),
+    "__vimin_s16x2_relu": ("a, b", on_halves(lambda a, b: max(min(a, b), 0), True)),
+    "bool first; const int most = __vibmax_s32(int(a), int(b), &first); *d++ = 2 * unsigned(most) + first;": (
+        "a, b", on_signed(lambda a, b: 2 * max(a, b) + (a >= b)),
+    ),
+    "bool p, q; const unsigned least = __vibmin_u16x2(a, b, &p, &q); *d++ = least + 2 * p + q;": (
+        "a, b",
+        lambda a, b: on_halves(min, False)(a, b) + 2 * (a >> 16 <= b >> 16) + (a % 2**16 <= b % 2**16),
     ),
     "__float_as_uint(__int2float_rn(int(a)))": ("a", lambda a: as_float(NEAREST, signed(a))),
     "__float_as_uint(__int2float_ru(int(a)))": ("a", lambda a: as_float(UP, signed(a))),

@@ -32,6 +32,12 @@ MISTAKES = {
         "cp.async.bulk.commit_group, cp.async.bulk.wait_group",
     ),
     "no cluster barrier before a peer is read": ("race", ["peer", "write"], "a read of .* of block"),
+    "a block ends before its peer has read": (
+        "race",
+        ["peer"],
+        r"a read of the shared memory of block .* may come when that block has ended: .*barrier\.cluster",
+    ),
+    "one thread releases a stage that others read": ("race", ["corner"], "a read of .* load of a tile"),
 }
 
 
@@ -40,23 +46,36 @@ def traced():
     return load_cases(SOURCE, "ptx_pipeline", traced=True)
 
 
-def run(traced, wrong, seed):
+def run(traced, wrong, seed, **options):
     """The report; the sums of each block and what it read of the other; and the exact sums."""
     torch.manual_seed(0)
     a, b = (torch.randint(-4, 5, (STEPS, ROWS, DEPTH)) for _ in range(2))
     pieces = [x.view(STEPS, 8, 8, 2, 8).transpose(2, 3).transpose(1, 2).bfloat16().contiguous() for x in (a, b)]
     c, of_peer = torch.zeros(2, 2, ROWS, ROWS), torch.zeros(2, CONSUMERS)
-    report = xray(traced.pipeline, [*pieces, c, of_peer], [STEPS, wrong], seed=seed)
+    report = xray(traced.pipeline, [*pieces, c, of_peer], [STEPS, wrong], seed=seed, **options)
     return report, c, of_peer, sum(x @ y.mT for x, y in zip(a, b, strict=True)).float()
 
 
+ONE_RELEASES_AFTER_A_BARRIER = 1 + len(MISTAKES)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_right_pipeline_is_silent(traced, seed):
-    report, c, of_peer, exact = run(traced, 0, seed)
+@pytest.mark.parametrize("form", [0, ONE_RELEASES_AFTER_A_BARRIER])
+def test_the_right_pipeline_is_silent(traced, form, seed):
+    report, c, of_peer, exact = run(traced, form, seed)
     assert report.faults == []
     for block in range(2):
         assert torch.equal(c[block, 0], exact) and torch.equal(c[block, 1], 2 * exact)
         assert torch.equal(of_peer[block], 2 * exact.flatten()[:CONSUMERS])
+
+
+def test_a_sample_counts_the_same_and_looks_for_no_races(traced):
+    whole, sample = run(traced, 0, 0)[0], run(traced, 0, 0, blocks=2)[0]
+    assert [line for line in sample.lines if line.kind.startswith("tile")] == [
+        line for line in whole.lines if line.kind.startswith("tile")
+    ]
+    races = [1 + list(MISTAKES).index(mistake) for mistake in ("no wait for a full stage", "no fence.proxy.async")]
+    assert not any(run(traced, wrong, 0, blocks=2)[0].faults for wrong in races)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -130,6 +130,7 @@ def test_text_that_is_not_compiled_may_be_anything(source):
 )
 def test_the_address_is_taken_of_a_kernel_that_is_not_overloaded(plain, source):
     assert ("(&k)" in rewrite(source)) == plain
+    assert "(&div)" not in rewrite(source.replace("k(", "div(").replace("k<<<", "div<<<"))  # the C library has others
 
 
 def test_launch_over_several_lines_and_in_a_macro_keeps_the_lines():

@@ -22,6 +22,7 @@
 #include "simt/atomics.h"
 #include "simt/conversions.h"
 #include "simt/core.h"
+#include "simt/dpx.h"
 #include "simt/intrinsics.h"
 #include "simt/maths.h"
 #include "simt/warp.h"

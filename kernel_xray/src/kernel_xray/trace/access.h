@@ -10,15 +10,15 @@
 namespace simt::trace {
 
 // Each block has 2^shift slots: one for each of its threads, then one for the TMA stores of each thread, then one for
-// the TMA loads that complete on each mbarrier. Threads and their stores are counted in whole warps, so that a slot
+// the TMA loads that complete on each mbarrier, and one for the kernel before (kernel_before.h). Threads and their stores are counted in whole warps, so that a slot
 // divided by kWarpSize tells the warp. wgmma has no slots: it reads in the order of its thread (races.h).
-constexpr unsigned kMaxLoaders = 64;  // mbarriers of a block on which TMA loads complete
+constexpr unsigned kMaxLoaders = 63;  // mbarriers of a block on which TMA loads complete
 
 class Slots {
  public:
   explicit Slots(unsigned block_threads = 1)
       : block_threads_(block_threads), stores_((block_threads + kWarpSize - 1) / kWarpSize * kWarpSize) {
-    while (1u << shift_ < 2 * stores_ + kMaxLoaders) ++shift_;
+    while (1u << shift_ < 2 * stores_ + kMaxLoaders + 1) ++shift_;
   }
 
   unsigned shift() const { return shift_; }
@@ -26,6 +26,7 @@ class Slots {
   unsigned thread(unsigned i) const { return (i / block_threads_ << shift_) + i % block_threads_; }
   unsigned store(unsigned i) const { return thread(i) + stores_; }
   unsigned load(unsigned rank, unsigned number) const { return (rank << shift_) + 2 * stores_ + number; }
+  unsigned before() const { return load(0, kMaxLoaders); }  // of the kernel before
 
   bool is_load(unsigned slot) const { return in_block(slot) >= 2 * stores_; }
   unsigned thread_of(unsigned slot) const { return in_block(slot) % stores_; }  // in its block; not of a load

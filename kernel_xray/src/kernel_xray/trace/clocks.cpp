@@ -37,13 +37,13 @@ void Clocks::block_barrier(unsigned rank) {
 }
 
 void Clocks::group_barrier(unsigned first, unsigned count) {
-  if (expanded_) join(first, count, kFullMask);
+  if (expanded_ && kept()) join(first, count, kFullMask);
   for (unsigned i = first; i < first + count; ++i) tick(i);
 }
 
 void Clocks::warp_barrier(unsigned warp, unsigned lanes) {
   const unsigned first = warp * kWarpSize;
-  if (expanded_) join(first, cluster_.lanes_of(warp), lanes);
+  if (expanded_ && kept()) join(first, cluster_.lanes_of(warp), lanes);
   WarpClock joined{};
   GridClock grid;
   for (unsigned k = 0; k < kWarpSize; ++k) {
@@ -73,6 +73,7 @@ void Clocks::join(unsigned first, unsigned count, unsigned lanes) {
 }
 
 ProxyClocks Clocks::full(unsigned i) const {
+  if (!kept()) return {};
   ProxyClocks all = vectors_[i];
   if (all.empty()) {
     all.generic = VectorClock(size_t{cluster_.worker.cluster_blocks} << slots_.shift());
@@ -88,6 +89,7 @@ ProxyClocks Clocks::full(unsigned i) const {
 }
 
 void Clocks::acquire(unsigned i, Epoch epoch) {
+  if (!kept()) return;
   vectors_[i] = full(i);
   vectors_[i].generic.raise(epoch);
 }

@@ -31,6 +31,7 @@ class Clocks {
   const Slots& slots() const { return slots_; }
   bool expanded() const { return expanded_; }
   void expand() { expanded_ = true; }
+  bool kept() const { return !cluster_.session.only_sample; }  // a sample looks for no races: full clocks are empty
 
   // Barriers. Lane numbers of a mask are relative to `first`; further threads always take part.
   void block_barrier(unsigned rank);

@@ -62,7 +62,7 @@ void MBarriers::count_arrivals(void* barrier, unsigned arrivals, int bytes) {
 // Later updates of the barrier hide its init from the races' shadow memory, so a wait asks for the init itself.
 void MBarriers::check_init(unsigned i, const void* barrier) {
   const Epoch init = states_[barrier].init;
-  if (!init.clock || clocks_.full(i).generic.knows(init)) return;
+  if (!clocks_.kept() || !init.clock || clocks_.full(i).generic.knows(init)) return;
   if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i))
     found->message = "a wait for an mbarrier races with its init: nothing orders them";
 }
@@ -116,7 +116,7 @@ Epoch MBarriers::begin_load(void* barrier, bool sent) {
     const unsigned rank = static_cast<unsigned>(offset / kSharedLimit) % blocks;
     if (loaders_[rank] == kMaxLoaders)
       cluster_.fail("unsupported", {cluster_.pc(i)},
-                    "not supported by the simulator: loads for more than 64 mbarriers in traced mode");
+                    "not supported by the simulator: loads for more than 63 mbarriers in traced mode");
     load.slot = clocks_.slots().load(rank, loaders_[rank]++);
   }
   races_.set_issuer(load.slot, {cluster_.rank_of(i), cluster_.index_of(i), sent});
@@ -133,11 +133,13 @@ void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader,
       found->message =
           std::string(sent ? "a value that is sent" : "a load of a tile") +
           " counts on an mbarrier that no fence has made known to units (fence.mbarrier_init or fence.proxy.async)";
-  const VectorClock none(loader.clocks->generic.slots());
-  ProxyClocks loaded{none, none};
-  loaded.generic.raise(load);
-  loaded.release(state.arriving);
-  if (sent) clocks_.full(i).release(state.arriving);
+  if (clocks_.kept()) {
+    const VectorClock none(loader.clocks->generic.slots());
+    ProxyClocks loaded{none, none};
+    loaded.generic.raise(load);
+    loaded.release(state.arriving);
+    if (sent) clocks_.full(i).release(state.arriving);
+  }
   clocks_.tick(i);
   count_arrivals(barrier, 0, -bytes);
 }

@@ -7,7 +7,7 @@
 // An mbarrier is memory as well: init is a plain write to it, every other operation an atomic update, and both are
 // checked like any access. TMA uses the barrier through the async proxy, so it needs a proxy fence after init.
 // Limits: `released` is kept from phase to phase, so that a thread that waits for an old phase may learn too much;
-// TMA loads may complete on 64 mbarriers per block.
+// TMA loads may complete on 63 mbarriers per block.
 #pragma once
 
 #include <unordered_map>

@@ -4,6 +4,12 @@
 
 namespace simt::trace {
 
+namespace {
+std::string text(uint3 v) {
+  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+}
+}  // namespace
+
 void ReleaseClocks::begin_cluster() {
   narrow_.clear();
   for (auto it = clocks_.begin(); it != clocks_.end();)
@@ -31,6 +37,7 @@ void Races::begin_cluster() {
   released_.begin_cluster();
   issuers_.clear();
   held_.clear();
+  remote_.clear();
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -73,6 +80,72 @@ void Races::end_cluster() {
   for (const auto& [reader, races] : held_)
     for (const Observed& observed : races) report(observed);
   held_.clear();
+  if (!cluster_.unwatched) check_ends();
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The kernel before
+
+void Races::check_before(const Accessor& accessor, unsigned i, const Event& event) {
+  if (event.region->space != Space::global || accessor.clocks->generic.knows({clocks_.slots().before(), 1})) return;
+  if (!accessor.block_grid->empty() || !accessor.thread_grid->empty())
+    return;  // a block that has waited may have told it
+  const Access* other = before_->conflict(event);
+  if (!other) return;
+  Finding* found = cluster_.place("race", event.pc(), other->pc(), i);
+  if (!found) return;
+  const bool reads = event.kind == Kind::load, read = other->kind() == Kind::load;
+  found->message = std::string(reads                       ? "a read of "
+                               : event.kind == Kind::store ? "a write to "
+                                                           : "an atomic update of ") +
+                   event.region->name +
+                   (read ? ", which a kernel before reads, " : ", which a kernel before writes, ") +
+                   "comes before that kernel's end: this one may begin early, and no griddepcontrol.wait comes first";
+}
+
+std::shared_ptr<const KernelBefore> Races::take_for_next() {
+  if (!lets_next_begin_) return nullptr;
+  return std::make_shared<const KernelBefore>(cluster_.job.config.stream, std::move(shadow_), cluster_.session.regions,
+                                              overlaps_ ? before_ : nullptr);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// The end of a block
+
+void Races::note_remote(const Accessor& accessor, unsigned i, const Event& event) {
+  if (event.region->space != Space::shared) return;
+  const auto rank = static_cast<unsigned>(event.address / kSharedLimit);
+  if (rank == cluster_.rank_of(i)) return;
+  const uint32_t phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
+  remote_[{rank, accessor.slot}] = {{Access::origin_of(event), accessor.cluster, phase, accessor.clock,
+                                     static_cast<uint16_t>(accessor.slot), Access::what_of(event), accessor.agent},
+                                    i};
+}
+
+// Whether the access happens before the end of a thread of the block, and so before that of the block.
+bool Races::ends_after(unsigned rank, const Access& access) {
+  const unsigned first = rank * cluster_.block_threads;
+  for (unsigned j = first; j < first + cluster_.block_threads; ++j)
+    if (happens_before(access, clocks_.thread(j), clocks_.slots().shift())) return true;
+  return false;
+}
+
+void Races::check_ends() {
+  for (const auto& [place, last] : remote_) {
+    const auto& [access, i] = last;
+    const unsigned rank = place.first;
+    const bool has_ended = cluster_.worker.blocks[rank].alive == 0 && cluster_.fault.kind == "deadlock";
+    if ((cluster_.failed && !has_ended) || ends_after(rank, access)) continue;
+    Finding* found = cluster_.place("race", access.pc(), 0, i);
+    if (!found) continue;
+    const uint3 block = index_in(cluster_.number_of(cluster_.number, rank), cluster_.job.config.grid);
+    found->message = std::string(access.kind() == Kind::load    ? "a read of"
+                                 : access.kind() == Kind::store ? "a write to"
+                                                                : "an atomic update of") +
+                     " the shared memory of block " + text(block) +
+                     " may come when that block has ended: nothing orders it before that block's end, such as a "
+                     "barrier of the cluster (barrier.cluster, cluster.sync())";
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -112,12 +185,7 @@ const char* too_narrow(Scope scope) {
              ? ". An atomic with _block (atomicAdd_block), thread_scope_block or .cta is atomic within one block only: "
                "where several blocks use the same memory, use atomicAdd, thread_scope_device or .gpu"
              : ". An atomic with .cluster is atomic within one cluster only: where several clusters use the same "
-               "memory, "
-               "use .gpu";
-}
-
-std::string text(uint3 v) {
-  return "(" + std::to_string(v.x) + ", " + std::to_string(v.y) + ", " + std::to_string(v.z) + ")";
+               "memory, use .gpu";
 }
 
 }  // namespace

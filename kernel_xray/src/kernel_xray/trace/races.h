@@ -35,6 +35,8 @@
 //   6. Plain writes of the same value are a race to the memory model, but the result is that value in any order. They
 //      are reported as a remark.
 //   7. Sampled readers: three, not all (shadow_memory.h).
+//   8. The end of a block. Shared memory ends with its block, so accesses to another block's have to happen before that.
+//      A block ends after the last of its threads: what these knew by then is all that is known to have happened.
 //
 // Limits: one schedule is observed, so a branch that was not taken is not checked; blocks that were not traced have no
 // accesses; volatile accesses to shared memory count as plain, since warp-synchronous code that relies on them is wrong
@@ -52,6 +54,7 @@
 #include <tuple>
 
 #include "trace/clocks.h"
+#include "trace/kernel_before.h"
 #include "trace/shadow_memory.h"
 
 namespace simt::trace {
@@ -80,12 +83,15 @@ class Races {
   void check(const Accessor& accessor, unsigned i, const Event& event, bool synchronises = true) {
     if (cluster_.session.only_sample) return;  // what other blocks would have written is not there
     if (event.region->fresh) check_fresh(i, event);
+    if (cluster_.worker.cluster_blocks > 1) note_remote(accessor, i, event);
+    if (before_) check_before(accessor, i, event);
     if (event.strong() && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
     const Race* race = shadow_.access(accessor, event);
     if (event.strong() && event.swap) validate(accessor, i, event);
     if (race) judge({*race, accessor.slot, accessor.agent, i, event});
   }
-  void end_cluster();  // reports the races that no compare-and-swap has excused
+  // Reports the races that no compare-and-swap has excused, and accesses to shared memory of a block that may have ended.
+  void end_cluster();
 
   // The thread, in the block of this rank, for which TMA loads with this slot, or that sends a value: reports name it.
   struct Issuer {
@@ -93,6 +99,17 @@ class Races {
     bool sends;
   };
   void set_issuer(unsigned slot, Issuer issuer) { issuers_[slot] = issuer; }
+
+  // Programmatic dependent launch: the kernel before, which may still run, and what a thread does about it.
+  void follow(std::shared_ptr<const KernelBefore> before) { before_ = std::move(before); }
+  bool follows() const { return before_ != nullptr; }
+  void wait_for_kernel_before() { clocks_.acquire(cluster_.running(), {clocks_.slots().before(), 1}); }
+  void let_next_kernel_begin() {
+    lets_next_begin_ = true;
+    if (before_) overlaps_ |= !clocks_.full(cluster_.running()).generic.knows({clocks_.slots().before(), 1});
+  }
+  // For the launch after this one: takes all that is remembered. Null if no thread has let it begin.
+  std::shared_ptr<const KernelBefore> take_for_next();
 
  private:
   struct Observed {  // a race, by thread i or a unit on its behalf
@@ -107,14 +124,24 @@ class Races {
   bool ends_a_loop(const Observed& observed) const;
   void report(const Observed& observed);
   void check_fresh(unsigned i, const Event& event);
+  void check_before(const Accessor& accessor, unsigned i, const Event& event);
+  void note_remote(const Accessor& accessor, unsigned i, const Event& event);
+  void check_ends();
+  bool ends_after(unsigned rank, const Access& access);
   Issuer issuer(const Access& access) const;
   bool is_sent(unsigned slot) const;
 
   Cluster& cluster_;
   Clocks& clocks_;
   ShadowMemory shadow_;
+  std::shared_ptr<const KernelBefore> before_;
+  bool lets_next_begin_ = false;
+  bool overlaps_ = false;  // it has let the next kernel begin while the one before might still run
   ReleaseClocks released_;
   std::unordered_map<unsigned, Issuer> issuers_;  // by slot
+  // The last access, and the thread of another block that made it or issued it, by rank of the block whose shared memory
+  // it is, and slot.
+  std::map<std::pair<unsigned, unsigned>, std::pair<Access, unsigned>> remote_;
   std::set<uint64_t> first_reads_;  // program counters of plain reads that an atomicCAS of the same thread followed
   std::map<std::pair<unsigned, uint64_t>, std::vector<Observed>> held_;  // by the reader's slot, and 8 bytes of memory
 };

@@ -85,6 +85,13 @@ Region* Regions::find(uint64_t address) {
   return address < region.end ? &region : nullptr;
 }
 
+std::vector<Span> Regions::global() const {
+  std::vector<Span> spans;
+  for (const auto& [start, region] : map_)
+    if (region.space == Space::global) spans.push_back({start, region.end, region.virtual_start, region.fresh});
+  return spans;
+}
+
 std::string Regions::describe(uint64_t address) {
   auto bytes = [](uint64_t n) { return std::to_string(n) + (n == 1 ? " byte" : " bytes"); };
   uint64_t nearest = 4096;  // a region farther away is not named

@@ -36,6 +36,11 @@ struct Region {
   void note_other_writes();  // marks the granules that no longer hold the poison
 };
 
+struct Span {  // where a region was
+  uint64_t start, end, virtual_start;
+  bool fresh;
+};
+
 constexpr uint64_t kGlobalStart = 1 << 21;
 static_assert(kMaxClusterBlocks * kSharedLimit < kGlobalStart, "global memory begins behind all shared memory");
 
@@ -49,6 +54,7 @@ class Regions {
   void note_other_writes();                // to fresh memory, by code that is not traced
   Region* find(uint64_t address);          // the region that holds the address, or null
   std::string describe(uint64_t address);  // where an address outside all regions lies
+  std::vector<Span> global() const;        // the regions of global memory
 
   // The region of the last access at this PC, and probably of the next one.
   Region*& recent(uint64_t pc) { return recent_[pc * 0x9e3779b97f4a7c15u >> (64 - kRecentBits)]; }

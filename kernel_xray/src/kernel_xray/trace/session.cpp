@@ -23,6 +23,10 @@ double thread_seconds() {  // of processor time
 
 Session* Session::active() { return session.get(); }
 
+void forget_kernel_before() {
+  if (session) session->before = nullptr;
+}
+
 int told_sms(int own) {
   if (!session) return own;
   const int sms = session->sms ? session->sms : own;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -98,9 +99,12 @@ struct Writer {  // the last one of some bytes of global memory
   uint64_t size, block, thread;  // bytes; the block's number in the grid, the thread's in the block
 };
 
+class KernelBefore;
+
 class Session {
  public:
   static Session* active();
+  std::shared_ptr<const KernelBefore> before;  // of the next launch; null if that begins after its end
   uint64_t seed = 0, max_blocks = 64, budget = 0;
   int sms = 0;                              // of the device; 0: the simulator's own
   uint64_t sms_told = 0;                    // to the function that is X-rayed, which may size its grids by it

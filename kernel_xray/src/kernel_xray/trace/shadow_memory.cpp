@@ -164,6 +164,18 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   return race ? &found_ : nullptr;
 }
 
+const Access* ShadowMemory::conflict(uint64_t address, const Event& event) const {
+  for (uint64_t at = address; at < address + event.size; ++at) {
+    const auto found = pages_.find(at >> kPageShift);
+    if (found == pages_.end()) continue;
+    const Page& page = found->second;
+    const ShadowCell& cell = page.cells[(at & ((1u << kPageShift) - 1)) >> page.shift];
+    const Access& before = cell.write.exists() || event.kind == Kind::load ? cell.write : cell.read;
+    if (before.exists() && !(before.strong() && event.strong())) return &before;
+  }
+  return nullptr;
+}
+
 void ShadowMemory::validate(const Accessor& accessor, const Event& swap) {
   const auto scope = static_cast<uint8_t>(unsigned(swap.scope) << Access::kScopeShift);
   const auto mark = [&](Access& read) {

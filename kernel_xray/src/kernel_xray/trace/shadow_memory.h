@@ -50,6 +50,7 @@ struct ShadowCell {
 class ShadowMemory {
  public:
   ShadowMemory() = default;
+  ShadowMemory(ShadowMemory&&) = default;
   ShadowMemory(const ShadowMemory&) = delete;
   ShadowMemory& operator=(const ShadowMemory&) = delete;
   ~ShadowMemory();
@@ -59,6 +60,9 @@ class ShadowMemory {
   const Race* access(const Accessor& accessor, const Event& event);
   // The accessor's own plain reads of this memory were validated by its compare-and-swap: they become strong.
   void validate(const Accessor& accessor, const Event& swap);
+  // An access that was recorded of the memory that the event would have at this address, if one of the two is a write and
+  // one is plain; or null.
+  const Access* conflict(uint64_t address, const Event& event) const;
 
  private:
   struct Page {

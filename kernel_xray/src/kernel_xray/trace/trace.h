@@ -14,6 +14,7 @@
 //   cluster                           the threads that run together; their findings and failures
 //   vector_clock, access              the terms of race detection
 //   clocks, shadow_memory, races      what threads know; the last accesses; the detector
+//   kernel_before                     what the kernel before accessed, if this one may begin before its end
 //   work, replay                      what each thread does; lanes in step
 //   barriers, mbarriers, units        how threads wait: for each other, for TMA and wgmma
 //   scheduler, deadlock               who runs next; a report if no thread can
@@ -27,6 +28,7 @@ namespace simt::trace {
 
 bool launch(const Job& job, FaultRecord& fault);  // runs the grid on the calling thread; false after a fault
 bool in_traced_block();
-int told_sms(int own);  // how many SMs the device has for the function that is X-rayed; `own`: the simulator's
+void forget_kernel_before();  // other work lies between it and the next launch
+int told_sms(int own);        // how many SMs the device has for the function that is X-rayed; `own`: the simulator's
 
 }  // namespace simt::trace

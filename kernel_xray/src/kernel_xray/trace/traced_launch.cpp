@@ -187,6 +187,8 @@ bool launch(const Job& job, FaultRecord& fault) {
   session.launch_begins();
 
   TracedBlock traced(job, session, info);
+  const auto before = std::exchange(session.before, nullptr);
+  if (before && job.config.early && before->stream() == job.config.stream) traced.races.follow(before);
   Sample estimate(session, info, traced.cluster.kernel, all, wanted == all);
   bool good = true;
   uint64_t first_failed = blocks;
@@ -221,6 +223,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   if (!others.empty()) session.regions.note_other_writes();
   trace(chosen ? estimate.next() : last);
   estimate.launch_ended();
+  if (good) session.before = traced.races.take_for_next();
   return good;
 }
 

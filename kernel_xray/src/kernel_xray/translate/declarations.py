@@ -9,6 +9,11 @@ _SPECIFIERS = {
     *("template", "static", "inline", "extern", "constexpr", "const", "__host__", "__device__", "__noinline__"),
     *("__forceinline__", "__inline__", "void", "bool", "char", "short", "int", "long", "float", "double", "unsigned"),
 }
+# Functions of C++'s standard library that the global namespace has for several types.
+_OVERLOADED = (
+    "abs acos asin atan cbrt ceil cos cosh div exp exp2 fabs fdim floor fma fmax fmin fmod frexp hypot ldexp log log10 "
+    "log2 lround max min modf pow remainder rint round sin sinh sqrt tan tanh trunc"
+)
 # Words before a call.
 _NO_TYPES = {
     *(
@@ -59,7 +64,7 @@ def functions(text: Text) -> list[Function]:
 
 def plain_kernels(declared: list[Function]) -> set[str]:
     """The names of kernels that denote a single function, whose address can be taken without its type."""
-    names = [f.name for f in declared if f.body or not f.kernel]
+    names = [*_OVERLOADED.split(), *(f.name for f in declared if f.body or not f.kernel)]
     return {f.name for f in declared if f.kernel and "template" not in f.specifiers and names.count(f.name) == 1}
 
 

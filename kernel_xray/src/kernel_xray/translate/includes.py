@@ -8,6 +8,11 @@ from kernel_xray.translate.errors import BuildError
 # Between the words of a directive: blanks, continued lines, comments.
 _GAP = r"(?:[ \t]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)*"
 INCLUDE = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}([<\"])([^>\"\n]+)[>\"]", re.MULTILINE)
+_FILE = r"\"[^\"\n]+\"|<[^>\n]+>"
+_NAMED = re.compile(  # a macro that stands for a file, the end of one, and an #include of one
+    rf"^{_GAP}#{_GAP}(?:define[ \t]+(\w+)[ \t]+({_FILE})[ \t]*$|undef[ \t]+(\w+)|(?:include|import)[ \t]+(\w+))",
+    re.MULTILINE,
+)
 BY_MACRO = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}\w", re.MULTILINE)  # and #include_next
 
 
@@ -24,12 +29,13 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
     Raises BuildError for a file that is not text.
     """
     texts: dict[Path, str] = {}
+    files: dict[str, str] = {}
     waiting = list(sources)
     while waiting:
         path = waiting.pop(0).resolve()
         if path in texts:
             continue
-        texts[path] = read_source(path)
+        texts[path] = _with_files(read_source(path), files)
         if "\0" in texts[path]:
             at = f"byte {path.read_bytes().index(0)} is zero"
             raise BuildError(f"{path.name} is not text in UTF-8 or another code of single bytes: {at}")
@@ -45,6 +51,23 @@ def read_source(path: Path) -> str:
 def write_source(path: Path, text: str) -> None:
     """Writes a text that `read_source` has read, as the bytes that it was read from."""
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
+
+
+def _with_files(text: str, files: dict[str, str]) -> str:
+    """The text with files in place of the macros that its #includes name; `files` has those that are defined by now.
+
+    A macro that a condition asks for, or that may stand for another file, stays: only the compiler knows its value.
+    """
+
+    def named(match: re.Match[str]) -> str:
+        name, file, ended, macro = match.groups()
+        if name:
+            files[name] = "" if name in files or re.search(rf"(?:ifn?def|defined)\b[ \t(]*{name}\b", text) else file
+        files.pop(ended, None)
+        file = files.get(macro)
+        return match[0][: -len(macro)] + file if file else match[0]
+
+    return _NAMED.sub(named, text)
 
 
 def included(path: Path, text: str, include_paths: list[Path]) -> list[Path]:

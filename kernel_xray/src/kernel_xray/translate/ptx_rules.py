@@ -199,7 +199,7 @@ _RULES = """
 0 barrier.cluster.wait ~acquire? ~aligned? = cluster_wait
 1 nanosleep ~u32
 0 trap|brkpt|exit
-0 griddepcontrol ~wait|launch_dependents = nothing
+0 griddepcontrol.wait|griddepcontrol.launch_dependents
 1 setmaxnreg ~inc|dec ~sync ~aligned ~u32 = nothing
 """
 

@@ -164,6 +164,8 @@ SIMT_API unsigned cluster_blocks();            // how many blocks this block's c
 SIMT_API dim3 cluster_dim();                   // the cluster's dimensions in blocks
 SIMT_CONVERGENT SIMT_API void grid_barrier();  // over all threads of a cooperative grid that have not exited
 SIMT_API bool in_cooperative_grid();
+SIMT_API void wait_for_kernel_before();  // which has ended in any case; an X-ray finds what a GPU may do before
+SIMT_API void let_next_kernel_begin();
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shared memory: one arena per block.
@@ -267,6 +269,7 @@ struct Config {
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
+  bool early = false;  // it may begin before the kernel before it has ended
   Config(dim3 grid_, dim3 block_, size_t shared_ = 0, cudaStream_t stream_ = nullptr)
       : grid(grid_), block(block_), shared_bytes(shared_), stream(stream_) {}
 };

@@ -2,6 +2,8 @@
 // one device alone names them, so they are refused when they are called, not where they stand.
 #pragma once
 
+#include "../cuda.h"
+
 using CUmemGenericAllocationHandle = unsigned long long;
 
 enum CUmemAllocationHandleType {

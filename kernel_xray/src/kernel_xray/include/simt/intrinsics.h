@@ -187,6 +187,8 @@ inline long long clock64() {
 #endif
 }
 inline void __nanosleep(unsigned) { ::simt::yield_thread(); }  // lets the block's other threads run
+inline void cudaGridDependencySynchronize() { ::simt::wait_for_kernel_before(); }
+inline void cudaTriggerProgrammaticLaunchCompletion() { ::simt::let_next_kernel_begin(); }
 [[noreturn]] inline void __brkpt() {
   ::simt::fault("trap", "the kernel called __brkpt(), and no debugger is attached");
 }

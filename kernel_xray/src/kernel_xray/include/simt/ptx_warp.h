@@ -186,6 +186,14 @@ template <unsigned flags>
 SIMT_PTX void op_cluster_wait() {
   cluster_barrier();
 }
+template <unsigned flags>
+SIMT_PTX void op_griddepcontrol_wait() {
+  wait_for_kernel_before();
+}
+template <unsigned flags>
+SIMT_PTX void op_griddepcontrol_launch_dependents() {
+  let_next_kernel_begin();
+}
 template <unsigned flags, typename T>
 SIMT_PTX void op_nanosleep(const T&) {
   yield_thread();

@@ -46,7 +46,7 @@ SIMT_NOT_TRACED __attribute__((noinline)) void begin_sums(Value* d, const uint64
     if constexpr (std::is_same_v<D, t_f16>)
       d[i] = WgmmaF16::decode(word >> i % 2 * 16 & 0xffffu);
     else
-      d[i] = bit_cast<Value>(word);
+      __builtin_memcpy(d + i, &word, sizeof word);
   }
 }
 template <typename D, typename R, typename Value>

@@ -31,7 +31,7 @@ class Descriptor {
     base_offset_ = bits >> 49 & 7;
   }
 
-  SIMT_NOT_TRACED uint32_t at(uint32_t line, uint32_t byte, bool transposed) const {
+  SIMT_NOT_TRACED __attribute__((always_inline)) uint32_t at(uint32_t line, uint32_t byte, bool transposed) const {
     const uint32_t in_row = (line % 8 << row_shift_) + (byte & ((1u << row_shift_) - 1));
     const bool swapped = transposed && !swizzle_;
     const uint32_t next_8 = swapped ? next_row_ : next_8_lines_, next = swapped ? next_8_lines_ : next_row_;
@@ -69,13 +69,13 @@ struct WgmmaBf16 {
   using Bits = uint16_t;
   using Value = float;
   static constexpr bool truncates = false;
-  SIMT_NOT_TRACED static float decode(uint32_t code) { return of_bits(code << 16); }
+  SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) { return of_bits(code << 16); }
 };
 struct WgmmaF16 {
   using Bits = uint16_t;
   using Value = float;
   static constexpr bool truncates = false;
-  SIMT_NOT_TRACED static float decode(uint32_t code) {
+  SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x8000u) << 16, fields = (code & 0x7fffu) << 13;
     return fields >= 0x0f800000u ? of_bits(sign | 0x7f800000u | fields) : of_bits(sign | fields) * 0x1p112f;
   }
@@ -84,7 +84,7 @@ struct WgmmaE4m3 {
   using Bits = uint8_t;
   using Value = float;
   static constexpr bool truncates = true;
-  SIMT_NOT_TRACED static float decode(uint32_t code) {
+  SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x80u) << 24, fields = (code & 0x7fu) << 20;
     return (code & 0x7fu) == 0x7fu ? __builtin_nanf("") : of_bits(sign | fields) * 0x1p120f;
   }
@@ -93,20 +93,22 @@ struct WgmmaE5m2 {
   using Bits = uint8_t;
   using Value = float;
   static constexpr bool truncates = true;
-  SIMT_NOT_TRACED static float decode(uint32_t code) { return WgmmaF16::decode(code << 8); }
+  SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) {
+    return WgmmaF16::decode(code << 8);
+  }
 };
 struct WgmmaTf32 {  // whose last 13 bits count for nothing
   using Bits = uint32_t;
   using Value = float;
   static constexpr bool truncates = false;
-  SIMT_NOT_TRACED static float decode(uint32_t code) { return of_bits(code & ~0x1fffu); }
+  SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) { return of_bits(code & ~0x1fffu); }
 };
 template <typename T>
 struct WgmmaInteger {
   using Bits = uint8_t;
   using Value = int32_t;
   static constexpr bool truncates = false;
-  SIMT_NOT_TRACED static int32_t decode(uint32_t code) { return static_cast<T>(code); }
+  SIMT_NOT_TRACED __attribute__((always_inline)) static int32_t decode(uint32_t code) { return static_cast<T>(code); }
 };
 
 template <typename Format>
@@ -174,26 +176,57 @@ SIMT_NOT_TRACED __attribute__((noinline)) void gather_rows(TwoRows<Format>& rows
   }
 }
 
+// Of columns `line` and `line` + 1 of b: columns[k][c].
+template <typename Format, bool transposed>
+SIMT_NOT_TRACED __attribute__((noinline)) void read_columns(typename Format::Value (*columns)[2], const char* memory,
+                                                            Descriptor b, int line) {
+  constexpr int depth = kDepth<Format>, size = sizeof(typename Format::Bits), piece = 16 / size;
+  typename Format::Bits codes[piece];
+  if constexpr (transposed) {  // the two are neighbours
+    for (int k = 0; k < depth; ++k) {
+      __builtin_memcpy(codes, memory + b.at(static_cast<uint32_t>(k), static_cast<uint32_t>(line * size), true),
+                       2 * size);
+      for (int c = 0; c < 2; ++c) columns[k][c] = Format::decode(codes[c]);
+    }
+  } else {
+    for (int c = 0; c < 2; ++c) {
+      for (int first = 0; first < depth; first += piece) {
+        __builtin_memcpy(
+            codes, memory + b.at(static_cast<uint32_t>(line + c), static_cast<uint32_t>(first * size), false), 16);
+        for (int k = 0; k < piece; ++k) columns[first + k][c] = Format::decode(codes[k]);
+      }
+    }
+  }
+}
+
 // d[4 * j + 2 * i + c] is the sum of row i and of column c of the 8 columns from 8 * j on. sign: 1, or -1 to subtract.
 template <typename A, typename B, bool transposed>
 SIMT_NOT_TRACED __attribute__((noinline)) void add_products(typename A::Value* d, int n, const TwoRows<A>& rows,
                                                             const char* memory, Descriptor b, bool add,
                                                             typename A::Value sign, unsigned t) {
   static_assert(kDepth<A> == kDepth<B>, "both factors have as many elements along k");
+  using Value = typename A::Value;
+  typedef Value Four __attribute__((vector_size(4 * sizeof(Value))));
+  constexpr int depth = kDepth<A>;
+  Four both_rows[depth];
+  for (int k = 0; k < depth; ++k)
+    both_rows[k] = Four{rows.of[0][k], rows.of[0][k], rows.of[1][k], rows.of[1][k]} * sign;
   for (int j = 0; j < n / 8; ++j) {
-    for (int c = 0; c < 2; ++c) {
-      typename B::Value column[kDepth<B>];
-      for (int k = 0; k < kDepth<B>; ++k)
-        column[k] = sign * element<B, transposed>(memory, b, 8 * j + static_cast<int>(t % 4) * 2 + c, k);
-      for (int i = 0; i < 2; ++i) {
-        auto& sum = d[4 * j + 2 * i + c];
-        if (!add) sum = 0;
-        if constexpr (B::truncates)
-          sum = truncated_sum(sum, rows.of[i], column, kDepth<B>);
-        else
-          sum = summed(sum, rows.of[i], column, kDepth<B>);
+    Value columns[depth][2], *const sums = d + 4 * j;
+    read_columns<B, transposed>(columns, memory, b, 8 * j + static_cast<int>(t % 4) * 2);
+    Four four = {};
+    if (add) __builtin_memcpy(&four, sums, sizeof four);
+    if constexpr (B::truncates) {
+      for (int of = 0; of < 4; ++of) {
+        Value column[depth];
+        for (int k = 0; k < depth; ++k) column[k] = sign * columns[k][of % 2];
+        four[of] = truncated_sum(four[of], rows.of[of / 2], column, depth);
       }
+    } else {
+      for (int k = 0; k < depth; ++k)
+        four += both_rows[k] * Four{columns[k][0], columns[k][1], columns[k][0], columns[k][1]};
     }
+    __builtin_memcpy(sums, &four, sizeof four);
   }
 }
 

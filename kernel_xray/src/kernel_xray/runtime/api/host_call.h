@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../../include/simt/runtime_api.h"
+#include "trace/trace.h"
 
 namespace simt {
 
@@ -17,6 +18,7 @@ cudaError_t final_fault();  // the fault after which the device is lost, or cuda
 inline cudaError_t begin_work(const char* function) {
   host_only(function);
   reset_errors();
+  trace::forget_kernel_before();
   return final_fault();
 }
 

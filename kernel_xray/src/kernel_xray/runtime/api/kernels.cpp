@@ -40,6 +40,9 @@ bool apply_attributes(const cudaLaunchConfig_t& launch, Site& site, Config& conf
       case cudaLaunchAttributeCooperative:
         config.cooperative = value.cooperative != 0;
         break;
+      case cudaLaunchAttributeProgrammaticStreamSerialization:
+        config.early = value.programmaticStreamSerializationAllowed != 0;
+        break;
       case cudaLaunchAttributeClusterDimension:
         site.cluster = dim3(value.clusterDim.x, value.clusterDim.y, value.clusterDim.z);
         break;
@@ -47,7 +50,6 @@ bool apply_attributes(const cudaLaunchConfig_t& launch, Site& site, Config& conf
       case cudaLaunchAttributeAccessPolicyWindow:
       case cudaLaunchAttributeSynchronizationPolicy:
       case cudaLaunchAttributeClusterSchedulingPolicyPreference:
-      case cudaLaunchAttributeProgrammaticStreamSerialization:  // a kernel begins after the last one has ended
       case cudaLaunchAttributePriority:
       case cudaLaunchAttributeMemSyncDomain:
       case cudaLaunchAttributePreferredClusterDimension:  // of some of the clusters; the others have the dimensions above

@@ -86,6 +86,15 @@ void grid_barrier() {
     worker.grid_barrier();
 }
 bool in_cooperative_grid() { return in_kernel() && current_worker->job->config.cooperative; }
+void wait_for_kernel_before() {
+  device_side("griddepcontrol.wait");
+  if (trace::in_traced_block() && trace::Call()->races.follows())
+    trace::OrderedCall(__builtin_return_address(0))->races.wait_for_kernel_before();
+}
+void let_next_kernel_begin() {
+  device_side("griddepcontrol.launch_dependents");
+  if (trace::in_traced_block()) trace::Call()->races.let_next_kernel_begin();
+}
 void warp_group_barrier() {
   Worker& worker = device_side("a warp group's barrier");
   if (trace::in_traced_block())
@@ -129,11 +138,12 @@ dim3 cluster_dim() {
 void* shared_dynamic_of(unsigned rank) {
   Worker& worker = device_side("another block's shared memory");
   const unsigned blocks = worker.cluster_blocks;
-  const trace::Silence silence;  // building a message is not traced
+  const bool found_later = trace::in_traced_block();  // what a block does after another's end, in any order (races.h)
+  const trace::Silence silence;                       // building a message is not traced
   if (rank >= blocks)
     worker.abandon({"cluster", "the kernel requests block " + std::to_string(rank) + " of a cluster of " +
                                    std::to_string(blocks) + (blocks == 1 ? " block" : " blocks")});
-  if (worker.blocks[rank].alive == 0)
+  if (worker.blocks[rank].alive == 0 && !found_later)
     worker.abandon({"cluster", "block " + std::to_string(rank) +
                                    " of the cluster has ended and its shared memory is gone; "
                                    "a block must not end while others use its shared memory"});
@@ -146,6 +156,9 @@ char* shared_pointer(uint64_t address) {
   char* const here = static_cast<char*>(shared_dynamic());
   const uint64_t offset = address < kSharedLimit ? address : address - reinterpret_cast<uint64_t>(here);
   if (offset < kSharedLimit) return here + offset;
+  // A GPU's generic address has the shared one in its lower half, and code that takes it without a conversion works.
+  const uint64_t of_half = static_cast<uint32_t>(offset);
+  if (address >> 32 == 0 && of_half < kSharedLimit) return here + of_half;
   if (!trace::in_traced_block()) fault("out-of-bounds", kOutside);
   const auto after_call = reinterpret_cast<uint64_t>(__builtin_return_address(0));
   trace::Call()->cluster.fail("out-of-bounds", {after_call - 1}, kOutside);

@@ -176,6 +176,7 @@ void run_launch(const Site& site, const Config& config, const Closure& closure, 
   if (std::string why = refused(site, config, traced); !why.empty()) return raise({"unsupported", why});
   Children children(depth);
   const Job job{&site, config, closure.run, closure.state, &children};
+  if (!traced) trace::forget_kernel_before();
   const FaultRecord fault = traced ? run_traced(job, closure) : run_fast(job);
   std::fflush(stdout);  // device printf appears when its launch ends
   if (!fault.kind.empty()) return raise(fault);

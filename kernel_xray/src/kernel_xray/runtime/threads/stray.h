@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../../include/simt/torch_bridge.h"
+#include "trace/trace.h"
 
 namespace simt {
 
@@ -32,6 +33,7 @@ struct StreamWatch {
 
   void waited(const char* by_host = nullptr) {
     on = false;
+    trace::forget_kernel_before();
     if (by_host) waits += std::string(by_host) + "\n";
   }
 };
