@@ -66,9 +66,8 @@ def run(name: str, source: Path, shown_as: str = "") -> Verdict:
         return text
 
     message, table = shown(outcome.message), shown(outcome.table)
-    shows = {"table": table, "film": outcome.film, "picture": outcome.picture}
-    facts = {"case": outcome.case, "counts": outcome.counts, "killed": outcome.killed}
-    return Verdict(name, outcome.kind, message, outcome.printed, **shows, **facts)
+    shows = table, outcome.film, outcome.picture, outcome.case
+    return Verdict(name, outcome.kind, message, outcome.printed, *shows, counts=outcome.counts, killed=outcome.killed)
 
 
 def prepare() -> None:

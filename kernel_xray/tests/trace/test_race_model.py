@@ -37,7 +37,7 @@ ERRORS = {
     "the block is all": ("access.h", "return before.cluster == now.cluster && (", "return true || ("),
     "the cluster is a block": ("access.h", "(scope == Scope::cluster || ", "("),
     "the block is a cluster": ("access.h", "scope == Scope::cluster || (", "true || ("),
-    "a scope of another kind": ("access.h", "kScopeShift = 3", "kScopeShift = 2"),
+    "a scope of another kind": ("access.h", "kScopeShift = 3", "kScopeShift = 1"),
     "every write has the same value": ("shadow_memory.cpp", "event.value == before.value()", "true"),
     "unknown values are equal": ("shadow_memory.cpp", "event.value && event.value ==", "event.value =="),
     "a remark hides a race": ("shadow_memory.cpp", "(race && !found_.same_value)", "race"),
