@@ -318,19 +318,6 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-// Elements from one neighbour of a dimension to the next: of a row, where there is one.
-int64_t stride(const Tensor& t, int dimension) {
-  return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
-}
-
-// t, or a contiguous copy if a tensor map cannot describe it: its rows' elements must
-// lie side by side, at multiples of 16 bytes.
-Tensor mapped(const Tensor& t) {
-  bool fits = t.stride(3) == 1;
-  for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;
-  return aligned(fits ? t : torch::stable::contiguous(t));
-}
-
 template <int d, typename Mask>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
                    Tensor& logsumexp, Sizes size, Mask mask, float scale) {
@@ -362,7 +349,7 @@ std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
                   size.d, "; use attention");
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
   auto guard = on_device_of(given_q);
-  Tensor q = mapped(given_q), k = mapped(given_k), v = mapped(given_v);
+  Tensor q = with_rows(given_q), k = with_rows(given_k), v = with_rows(given_v);
   Tensor out = torch::stable::empty_like(q);  // and q's order of dimensions
   Tensor logsumexp =
       torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);

@@ -180,6 +180,19 @@ inline Tensor aligned(const Tensor& t) {
   return ladder::aligned_to_16(t.const_data_ptr()) ? t : torch::stable::clone(t);
 }
 
+// Elements from one neighbour of a dimension to the next: of a row, where there is one.
+inline int64_t stride(const Tensor& t, int dimension) {
+  return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
+}
+
+// t, or a contiguous copy if its rows' elements do not lie side by side, or rows do not
+// begin at multiples of 16 bytes. A tensor map can describe it.
+inline Tensor with_rows(const Tensor& t) {
+  bool fits = t.stride(3) == 1;
+  for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;
+  return aligned(fits ? t : torch::stable::contiguous(t));
+}
+
 template <typename Kernel>
 void allow_shared(Kernel kernel, int bytes) {
   STD_CUDA_CHECK(

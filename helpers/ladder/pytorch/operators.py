@@ -303,6 +303,22 @@ def attention_hopper() -> Overload:
     return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
 
 
+@functools.cache
+def attention_decode() -> Overload:
+    """attention_decode(q, k, v, causal=False, scale=None, lengths=None) -> out, logsumexp: float16 and bfloat16.
+
+    q: [batch, heads, queries, d], the last queries of each sequence, at most 16, d = 64, 96 or 128; k, v: [batch,
+    kv_heads, tokens, d], a cache. All three may be strided views. lengths: int32 [batch], the tokens of each sequence,
+    all if None. causal: query i is token length - queries + i, and sees no later one. No gradients.
+    """
+    op = _overload("attention_decode")
+
+    def fake(q, k, v, causal=False, scale=None, lengths=None):
+        return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+    return first_class(op, fake=fake, vmap=looped(op))
+
+
 def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
         saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
@@ -379,4 +395,5 @@ _OTHERS = {
     "rms_norm": rms_norm,
     "rms_norm_backward": rms_norm_backward,
     "attention": attention,
+    "attention_decode": attention_decode,
 }
