@@ -5,6 +5,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <tuple>
@@ -52,6 +53,19 @@ struct Mask {
   }
 };
 // endregion
+
+// Query i sees keys i - before to i + after; both may be negative. queries_of may reach
+// beyond the queries.
+struct Band {
+  int tokens, tokens_kv, before, after;
+
+  __device__ Range keys_of(int first, int last) const {
+    return {max(0, first - before), min(tokens_kv, last + after + 1)};
+  }
+  __device__ Range queries_of(int first, int last) const {
+    return {first - after, last + before + 1};
+  }
+};
 
 // -------------------------------------------------------------------------------------
 // Scores and accumulators in registers
@@ -146,6 +160,30 @@ inline double checked_scale(double scale) {
                   "scale must be a positive number, got ", scale,
                   "; change the signs in q for a negative one");
   return scale;
+}
+
+// Calls run with the mask: a Band for a window. Its ends are counted from the key that
+// lies as far before the last key as the query before the last query, so 0 to the right
+// is a causal mask that is aligned to the end.
+template <typename Run>
+void with_mask(const Sizes& size, bool causal, std::optional<int64_t> left,
+               std::optional<int64_t> right, Run run) {
+  if (!left && !right) return run(Mask{size.tokens, size.tokens_kv, causal});
+  STD_TORCH_CHECK(!causal,
+                  "causal must be False with a window, got True; window_right=0 is "
+                  "causal, aligned to the last key");
+  STD_TORCH_CHECK(left.value_or(0) >= 0 && right.value_or(0) >= 0,
+                  "window_left and window_right must be 0 or more, or None, got ",
+                  left.value_or(0), " and ", right.value_or(0));
+  int64_t all = int64_t(size.tokens) + size.tokens_kv,
+          shift = size.tokens_kv - size.tokens;
+  STD_TORCH_CHECK(all <= INT32_MAX / 2,
+                  "q and k must have fewer tokens for a window, got ", size.tokens,
+                  " and ", size.tokens_kv);
+  auto bound = [&](std::optional<int64_t> keys, int64_t shift) {
+    return int(std::min(std::min(keys.value_or(all), all) + shift, all));
+  };
+  run(Band{size.tokens, size.tokens_kv, bound(left, -shift), bound(right, shift)});
 }
 
 inline unsigned grid_of(int64_t blocks) {

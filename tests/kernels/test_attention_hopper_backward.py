@@ -183,4 +183,4 @@ def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypa
 
 
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    assert_no_spills(report(SOURCE), kernels=6, with_roles=2)
+    assert_no_spills(report(SOURCE), kernels=8, with_roles=4)

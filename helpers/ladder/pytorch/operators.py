@@ -299,7 +299,12 @@ def attention() -> Overload:
 
 @functools.cache
 def attention_hopper() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. q, k and v may be strided views."""
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. q, k and v may be strided views.
+
+    window_left, window_right: how many keys a query sees on each side of its own, all if None. The last query's own key
+    is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
+    PyTorch's is_causal is.
+    """
     return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
 
 
@@ -322,9 +327,9 @@ def attention_decode() -> Overload:
 def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
         saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
-        return *op_backward(*saved, *ctx.scalars), None, None
+        return *op_backward(*saved, *ctx.scalars), *(None for _ in ctx.scalars)
 
-    def fake(q, k, v, causal=False, scale=None):
+    def fake(q, k, v, *rest):
         wide = torch.promote_types(q.dtype, torch.float32)
         return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
 
@@ -350,7 +355,8 @@ def attention_hopper_backward() -> Overload:
 
 def _attention_backward(op: Overload) -> Overload:
     def backward(ctx, *to_gradients):
-        return *attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars), None, None
+        second = attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars)
+        return *second, *(None for _ in ctx.scalars)
 
     return first_class(
         op,
@@ -361,7 +367,9 @@ def _attention_backward(op: Overload) -> Overload:
     )
 
 
-def attention_second(to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale) -> tuple:
+def attention_second(
+    to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale, left=None, right=None
+) -> tuple:
     """The gradients of all tensors that attention_backward takes, for those of its three results.
 
     With P the probabilities and E = grad @ v^T - delta, its results are scale * (P * E) @ k, scale * (P * E)^T @ q and
@@ -371,7 +379,9 @@ def attention_second(to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsu
     group = q.shape[1] // max(1, k.shape[1])
     k, v, to_k, to_v = (x.repeat_interleave(group, 1) for x in (k, v, to_k, to_v))
     p = (scale * (q @ k.mT) - logsumexp[..., None]).exp().to(q.dtype)
-    p = p.tril() if causal else p
+    last = k.shape[2] - q.shape[2]
+    p = p.tril() if causal else p if right is None else p.tril(last + right)
+    p = p if left is None else p.triu(last - left)
     e = grad @ v.mT - ((grad * out).sum(-1) - grad_logsumexp)[..., None].to(q.dtype)
     to_pe = scale * (to_q @ k.mT + q @ to_k.mT)
     to_e = to_pe * p
