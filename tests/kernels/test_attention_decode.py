@@ -8,6 +8,7 @@ from inputs import load, mistaken, pytorch_attention, randn
 from test_attention import error
 
 import helpers
+from helpers.ladder.catalogue.attention import ATTENTION_HOPPER
 from helpers.ladder.catalogue.extensions import extension
 from helpers.ladder.pytorch import operators
 from helpers.paths import KERNELS
@@ -159,6 +160,54 @@ def test_what_is_refused():
     for message, given in cases.items():
         with pytest.raises(RuntimeError, match=message):
             operators.attention_decode()(*given)
+
+
+# -- As PyTorch's function ---------------------------------------------------------------------------------------------
+
+
+def kernels_of(function, *given, **options):
+    """The names of the course's operators that a call reaches."""
+    with torch.profiler.profile() as profile:
+        function(*given, **options)
+    return {event.name.split("::")[-1] for event in profile.events() if "attention" in event.name}
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "options", "wanted"),
+    [
+        ((2, 4, 2, 3, 200, 96), HALF, {}, "attention_decode"),
+        ((2, 4, 2, 3, 200, 64), BFLOAT16, {"is_causal": True}, "attention_hopper"),
+        ((2, 4, 2, 17, 200, 128), BFLOAT16, {"scale": 0.3}, "attention_hopper"),
+        ((2, 4, 2, 17, 20, 64), HALF, {"is_causal": True}, "attention"),
+        ((1, 2, 1, 3, 9, 5), torch.float32, {}, "attention"),
+    ],
+)
+def test_pytorchs_signature_chooses_an_operator(shape, dtype, options, wanted):
+    torch.compiler.reset()  # compile specialises for each case
+    given, sdpa = given_for(shape, dtype), operators.scaled_dot_product_attention()
+    if wanted == "attention_hopper" and not ATTENTION_HOPPER.runs_here:
+        wanted = "attention"
+    assert kernels_of(sdpa, *given, enable_gqa=True, **options) == {wanted}
+    exact = pytorch_attention(*(x.double() for x in given), **options)
+    compiled = torch.compile(functools.partial(sdpa, enable_gqa=True, **options), backend="aot_eager", fullgraph=True)
+    leaves = [x.detach().requires_grad_() for x in given]
+    for out in (sdpa(*given, enable_gqa=True, **options), compiled(*given), compiled(*leaves)):
+        assert error(out, exact) < 0.01
+    out.sum().backward()
+    doubles = [x.detach().double().requires_grad_() for x in given]
+    pytorch_attention(*doubles, **options).sum().backward()
+    assert all(error(x.grad, y.grad) < 0.02 for x, y in zip(leaves, doubles, strict=True))
+
+
+def test_pytorchs_signature_refuses_what_it_would_leave_out():
+    (q, k, v), sdpa = given_for((1, 4, 2, 1, 9, 64), HALF), operators.scaled_dot_product_attention()
+    for options, message in (
+        ({"dropout_p": 0.1, "enable_gqa": True}, "attn_mask must be None and dropout_p 0"),
+        ({"attn_mask": q, "enable_gqa": True}, "attn_mask must be None and dropout_p 0"),
+        ({}, "key must have the 4 heads of query, got 2; or pass enable_gqa=True"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sdpa(q, k, v, **options)
 
 
 # -- The X-ray, and mistakes -------------------------------------------------------------------------------------------

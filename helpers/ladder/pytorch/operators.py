@@ -324,6 +324,38 @@ def attention_decode() -> Overload:
     return first_class(op, fake=fake, vmap=looped(op))
 
 
+@functools.cache
+def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
+    """PyTorch's function of this name, by the course's operators; it takes neither a mask nor dropout.
+
+    query: [batch, heads, tokens, d]; key, value: [batch, kv_heads, tokens_kv, d], of one shape. is_causal is aligned to
+    the start. Up to 16 queries without a gradient and without is_causal are decoded; on compute capability 9.0 bfloat16
+    with 64 or 128 columns has that GPU's own kernel. All others, copied where they are views, have the readable one.
+    Raises ValueError.
+    """
+    readable, decode = attention(), attention_decode()
+    hopper = attention_hopper() if ATTENTION_HOPPER.runs_here else None
+
+    def call(
+        query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+    ) -> torch.Tensor:
+        if attn_mask is not None or dropout_p:
+            raise ValueError("attn_mask must be None and dropout_p 0; PyTorch's own function takes them")
+        if not enable_gqa and query.shape[1] != key.shape[1]:
+            raise ValueError(
+                f"key must have the {query.shape[1]} heads of query, got {key.shape[1]}; or pass enable_gqa=True"
+            )
+        narrow, d = query.dtype in (torch.float16, torch.bfloat16), query.shape[-1]
+        learns = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
+        if narrow and d in (64, 96, 128) and query.shape[2] <= 16 and not (learns or is_causal):
+            return decode(query, key, value, False, scale)[0]
+        if hopper and query.dtype == torch.bfloat16 and d in (64, 128):
+            return hopper(query, key, value, is_causal, scale)[0]
+        return readable(query.contiguous(), key.contiguous(), value.contiguous(), is_causal, scale)[0]
+
+    return call
+
+
 def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
         saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
