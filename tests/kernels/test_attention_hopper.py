@@ -190,6 +190,7 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
     q, k, v, *_ = arguments(shape, torch.bfloat16)
     for seed in range(3):
         assert helpers.xray(ops.attention_hopper, q, k, v, causal, seed=seed).faults == []
+        assert helpers.xray(ops.attention_hopper, q, k, v, False, None, 30, 0, seed=seed).faults == []
 
 
 # What a right result can hide: good, bad
@@ -233,6 +234,26 @@ def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypa
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
     function = changed(*MISTAKES[mistake], tmp_path)
     assert wrong_or_fault(lambda: agrees(function, (1, 1, 500, 700, 128), True))
+
+
+HEADER = "attention.h"
+WINDOW_MISTAKES = {
+    "a row that sees no key": ("float factor = sum == 0 ? 0 : 1 / sum;", "float factor = 1 / sum;"),
+    "a block that sees no key": ("if (work.tiles == 0)", "if (false)"),
+    "one key less before": ("first - before)", "first - before + 1)", HEADER),
+    "one key more behind": ("min(tokens_kv, last + after + 1)", "min(tokens_kv, last + after + 2)", HEADER),
+    "aligned to the start": ("shift = size.tokens_kv - size.tokens", "shift = 0", HEADER),
+}
+
+
+@in_the_simulator
+@pytest.mark.parametrize("mistake", WINDOW_MISTAKES)
+def test_a_mistake_in_a_window_is_found(mistake, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
+    good, bad, *header = WINDOW_MISTAKES[mistake]
+    function = load("mistaken", mistaken(SOURCE, good, bad, tmp_path, *header)).attention_hopper
+    shape = (1, 1, 300, 130, 128)
+    assert wrong_or_fault(lambda: all(window_agrees(function, shape, window) for window in ((20, 0), (None, 0))))
 
 
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811

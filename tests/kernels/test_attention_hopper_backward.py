@@ -132,6 +132,7 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
     given, _ = given_for(shape, causal)
     for seed in range(3):
         assert helpers.xray(ops.attention_hopper_backward, *given, causal, seed=seed).faults == []
+        assert helpers.xray(ops.attention_hopper_backward, *given, False, None, 30, 0, seed=seed).faults == []
 
 
 # What a right result can hide: good, bad
