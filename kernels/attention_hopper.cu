@@ -9,6 +9,11 @@
 // q, k and v may be views whose rows of d elements begin at multiples of 16 bytes, as
 // of batch x tokens x heads x d: the tensor maps know their strides. out has q's.
 //
+// causal: query i sees keys 0 to i, as with PyTorch's is_causal. A window is aligned to
+// the end, as in FlashAttention: query i has key j = i + tokens_kv - tokens, and sees
+// keys j - window_left to j + window_right, all on a side that is None. So window_right
+// = 0 is a causal mask for queries at the end of the keys.
+//
 // A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
 // third, the producer, requests tiles: q once, then 128 keys at a time, k and v each in
 // a ring of two stages. For a tile of keys a consumer computes:
@@ -90,8 +95,8 @@ struct TileScheduler {
     int begin = keys.begin / kKeysOfTile * kKeysOfTile;
     int batch = head / of_batch;
     head -= batch * of_batch;
-    return {batch, head,  head / size.group,
-            first, begin, int(ceil_div(keys.end - begin, kKeysOfTile))};
+    int tiles = keys.end > begin ? ceil_div(keys.end - begin, kKeysOfTile) : 0;
+    return {batch, head, head / size.group, first, begin, tiles};
   }
 };
 
@@ -263,11 +268,24 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
   for (int half = 0; half < 2; ++half) {
     int query = thread_row + 8 * half;
     float sum = quad_sum(state.sum[half]);
+    float factor = sum == 0 ? 0 : 1 / sum;  // 0: of no keys
     write_row<d>(to, query, tokens, reinterpret_cast<float (&)[d / 8][4]>(out),
-                 2 * half, 1 / sum, pitch);
+                 2 * half, factor, pitch);
     if (query < tokens && t % 4 == 0) {
       logsumexp[query] = (finite_or_0(state.largest[half] * scale) + log2f(sum)) * kLn2;
     }
+  }
+}
+
+// All threads. The results of queries that see no key.
+template <int d>
+__device__ void write_nothing(const WorkTile& work, bfloat16* to, int64_t pitch,
+                              float* logsumexp, int tokens) {
+  int rows = min(kRowsOfBlock, tokens - work.first), vectors = d / 8;
+  for (int i = threadIdx.x; i < rows * vectors; i += hopper::kThreads) {
+    int row = work.first + i / vectors;
+    reinterpret_cast<uint4*>(to + row * pitch)[i % vectors] = {};
+    if (i % vectors == 0) logsumexp[row] = -INFINITY;
   }
 }
 
@@ -305,31 +323,19 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
   WorkTile work = scheduler.tile(blockIdx.x, size, mask);
+  out += work.batch * to.batch + work.head * to.head;
+  logsumexp += (int64_t(work.batch) * scheduler.of_batch + work.head) * size.tokens;
+  if (work.tiles == 0)
+    return write_nothing<d>(work, out, to.token, logsumexp, size.tokens);
   hopper::specialize_warps([&] { produce(shared, q, k, v, work); },
                            [&](int consumer) {
-                             int64_t head = work.batch * scheduler.of_batch + work.head;
-                             consume(shared, consumer, work, mask,
-                                     out + work.batch * to.batch + work.head * to.head,
-                                     to.token, logsumexp + head * size.tokens,
-                                     size.tokens, scale);
+                             consume(shared, consumer, work, mask, out, to.token,
+                                     logsumexp, size.tokens, scale);
                            });
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
-
-// Elements from one neighbour of a dimension to the next: of a row, where there is one.
-int64_t stride(const Tensor& t, int dimension) {
-  return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
-}
-
-// t, or a contiguous copy if a tensor map cannot describe it: its rows' elements must
-// lie side by side, at multiples of 16 bytes.
-Tensor mapped(const Tensor& t) {
-  bool fits = t.stride(3) == 1;
-  for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;
-  return aligned(fits ? t : torch::stable::contiguous(t));
-}
 
 template <int d, typename Mask>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
@@ -355,23 +361,27 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
 std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
                                             const Tensor& given_k,
                                             const Tensor& given_v, bool causal,
-                                            std::optional<double> given_scale) {
+                                            std::optional<double> given_scale,
+                                            std::optional<int64_t> window_left,
+                                            std::optional<int64_t> window_right) {
   Sizes size = check_attention(given_q, given_k, given_v, true);
   check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention");
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
   auto guard = on_device_of(given_q);
-  Tensor q = mapped(given_q), k = mapped(given_k), v = mapped(given_v);
+  Tensor q = with_rows(given_q), k = with_rows(given_k), v = with_rows(given_v);
   Tensor out = torch::stable::empty_like(q);  // and q's order of dimensions
   Tensor logsumexp =
       torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
   if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error
   if (size.tokens_kv == 0)
     return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
-  auto launch = size.d == 64 ? launch_hopper<64, Mask> : launch_hopper<128, Mask>;
-  launch(q, k, v, out, logsumexp, size, {size.tokens, size.tokens_kv, causal},
-         float(scale * kLog2E));
+  with_mask(size, causal, window_left, window_right, [&](auto mask) {
+    using M = decltype(mask);
+    auto launch = size.d == 64 ? launch_hopper<64, M> : launch_hopper<128, M>;
+    launch(q, k, v, out, logsumexp, size, mask, float(scale * kLog2E));
+  });
   return {out, logsumexp};
 }
 
@@ -382,7 +392,7 @@ std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
       "attention_hopper(Tensor q, Tensor k, Tensor v, bool causal=False, float? "
-      "scale=None) -> (Tensor, Tensor)");
+      "scale=None, int? window_left=None, int? window_right=None) -> (Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

@@ -328,8 +328,8 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
   int blocks = ceil_div(size.tokens_kv, kKeysOfBlock), block = blockIdx.x % blocks;
   Range range =
       mask.queries_of(block * kKeysOfBlock, block * kKeysOfBlock + kKeysOfBlock - 1);
-  int begin = range.begin / queries, end = ceil_div(range.end, queries),
-      count = max(end - begin, 0);
+  int begin = max(range.begin, 0) / queries,
+      end = ceil_div(min(range.end, size.tokens), queries), count = max(end - begin, 0);
   WorkTile work = {int(blockIdx.x) / blocks, block * kKeysOfBlock, count * size.group};
   work.iterator = {work.head_kv * size.group, int(ceil_div(size.tokens, queries)),
                    begin, end, begin};
@@ -396,7 +396,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
       sum += __shfl_xor_sync(kAll, sum, lane);
     if (vector == 0) {
       float* to = rows + blockIdx.x * int64_t(2 * queries) + within;
-      to[0] = there ? logsumexp[row] * kLog2E : 0;
+      // Of a row that sees no key it is -inf, and all its scores are.
+      to[0] = there && logsumexp[row] != -INFINITY ? logsumexp[row] * kLog2E : 0;
       to[queries] = there ? sum - grad_logsumexp[row] : 0;
     }
   }
@@ -476,7 +477,8 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
 std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& k,
     const Tensor& v, const Tensor& out, const Tensor& logsumexp, bool causal,
-    std::optional<double> given_scale) {
+    std::optional<double> given_scale, std::optional<int64_t> window_left,
+    std::optional<int64_t> window_right) {
   Sizes size = check_attention(q, k, v);
   check_input(q, "q", ScalarType::BFloat16);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
@@ -490,10 +492,12 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     return {torch::stable::zero_(grad_q), torch::stable::zero_(grad_k),
             torch::stable::zero_(grad_v)};
   }
-  auto launch = size.d == 64 ? launch_backward<64, Mask> : launch_backward<128, Mask>;
-  launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v),
-         aligned(out), logsumexp, grad_q, grad_k, grad_v, size,
-         {size.tokens, size.tokens_kv, causal}, scale);
+  with_mask(size, causal, window_left, window_right, [&](auto mask) {
+    using M = decltype(mask);
+    auto launch = size.d == 64 ? launch_backward<64, M> : launch_backward<128, M>;
+    launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v),
+           aligned(out), logsumexp, grad_q, grad_k, grad_v, size, mask, scale);
+  });
   return {grad_q, grad_k, grad_v};
 }
 
@@ -505,8 +509,8 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
       "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor "
       "k, Tensor v, Tensor out, "
-      "Tensor logsumexp, bool causal=False, float? scale=None) -> (Tensor, Tensor, "
-      "Tensor)");
+      "Tensor logsumexp, bool causal=False, float? scale=None, int? window_left=None, "
+      "int? window_right=None) -> (Tensor, Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

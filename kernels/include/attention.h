@@ -5,6 +5,7 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <tuple>
@@ -52,6 +53,19 @@ struct Mask {
   }
 };
 // endregion
+
+// Query i sees keys i - before to i + after; both may be negative. queries_of may reach
+// beyond the queries.
+struct Band {
+  int tokens, tokens_kv, before, after;
+
+  __device__ Range keys_of(int first, int last) const {
+    return {max(0, first - before), min(tokens_kv, last + after + 1)};
+  }
+  __device__ Range queries_of(int first, int last) const {
+    return {first - after, last + before + 1};
+  }
+};
 
 // -------------------------------------------------------------------------------------
 // Scores and accumulators in registers
@@ -148,6 +162,30 @@ inline double checked_scale(double scale) {
   return scale;
 }
 
+// Calls run with the mask: a Band for a window. Its ends are counted from the key that
+// lies as far before the last key as the query before the last query, so 0 to the right
+// is a causal mask that is aligned to the end.
+template <typename Run>
+void with_mask(const Sizes& size, bool causal, std::optional<int64_t> left,
+               std::optional<int64_t> right, Run run) {
+  if (!left && !right) return run(Mask{size.tokens, size.tokens_kv, causal});
+  STD_TORCH_CHECK(!causal,
+                  "causal must be False with a window, got True; window_right=0 is "
+                  "causal, aligned to the last key");
+  STD_TORCH_CHECK(left.value_or(0) >= 0 && right.value_or(0) >= 0,
+                  "window_left and window_right must be 0 or more, or None, got ",
+                  left.value_or(0), " and ", right.value_or(0));
+  int64_t all = int64_t(size.tokens) + size.tokens_kv,
+          shift = size.tokens_kv - size.tokens;
+  STD_TORCH_CHECK(all <= INT32_MAX / 2,
+                  "q and k must have fewer tokens for a window, got ", size.tokens,
+                  " and ", size.tokens_kv);
+  auto bound = [&](std::optional<int64_t> keys, int64_t shift) {
+    return int(std::min(std::min(keys.value_or(all), all) + shift, all));
+  };
+  run(Band{size.tokens, size.tokens_kv, bound(left, -shift), bound(right, shift)});
+}
+
 inline unsigned grid_of(int64_t blocks) {
   STD_TORCH_CHECK(blocks <= INT32_MAX, "q and k must need fewer than 2^31 blocks, got ",
                   blocks, "; pass fewer heads at a time");
@@ -178,6 +216,19 @@ inline void check_results(const Tensor& grad, const Tensor& grad_logsumexp,
 // at such an address.
 inline Tensor aligned(const Tensor& t) {
   return ladder::aligned_to_16(t.const_data_ptr()) ? t : torch::stable::clone(t);
+}
+
+// Elements from one neighbour of a dimension to the next: of a row, where there is one.
+inline int64_t stride(const Tensor& t, int dimension) {
+  return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
+}
+
+// t, or a contiguous copy if its rows' elements do not lie side by side, or rows do not
+// begin at multiples of 16 bytes. A tensor map can describe it.
+inline Tensor with_rows(const Tensor& t) {
+  bool fits = t.stride(3) == 1;
+  for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;
+  return aligned(fits ? t : torch::stable::contiguous(t));
 }
 
 template <typename Kernel>

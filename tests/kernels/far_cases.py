@@ -57,6 +57,7 @@ CASES = {
     "rms_norm": [rows((2**33 + 5, 3)), *(long_rows(2**19 + 5, columns) for columns in (8200, 40_000))],
     "rms_norm_backward": [],  # the weight's gradient needs every row
     "attention": [],  # an element depends on all tokens, which are counted with int
+    "attention_decode": [],  # likewise
 }
 
 

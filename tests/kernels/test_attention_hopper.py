@@ -101,9 +101,60 @@ def test_gradients(causal):
         assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
 
 
+def in_window(q, k, v, left=None, right=None):
+    """In plain PyTorch: the output and the logsumexp of each row; 0 and -inf for one that sees no key."""
+    shared = [x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v)]
+    scores, last = q.shape[-1] ** -0.5 * (q @ shared[0].mT), k.shape[2] - q.shape[2]
+    seen = torch.ones_like(scores, dtype=torch.bool)
+    seen = seen if right is None else seen.tril(last + right)
+    seen = seen if left is None else seen.triu(last - left)
+    largest = scores.detach().amax(-1, keepdim=True)
+    weights = (scores - largest).exp() * seen
+    sums = weights.sum(-1, keepdim=True)
+    return weights / sums.clamp(min=1e-300) @ shared[1], (sums.log() + largest)[..., 0]
+
+
+WINDOWS = ((None, 0), (0, 0), (0, None), (20, 0), (5, 150), (130, None))
+LENGTHS = ((2, 1, 65, 300, 64), (1, 1, 300, 130, 128), (2, 2, 129, 129, 64), (1, 1, 3, 700, 64), (1, 1, 700, 3, 64))
+
+
+def window_agrees(function, shape, window):
+    given = arguments(shape, torch.bfloat16)
+    exact = in_window(*(x.double() for x in given[:3]), *window)
+    out, logsumexp = function(*given[:3], False, None, *window)
+    same = torch.nan_to_num(logsumexp.double() - exact[1])  # of no keys both are -infinity
+    return error(out, exact[0]) < 0.01 and same.abs().max() < 1e-4 and torch.equal(logsumexp.isinf(), exact[1].isinf())
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("shape", LENGTHS, ids=str)
+def test_windows_and_their_gradients(shape, window):
+    op = operators.attention_hopper()
+    assert window_agrees(op, shape, window)
+    given = arguments(shape, torch.bfloat16)[:4]
+    exact = results(lambda *x: in_window(*x, *window)[0], *(x.double() for x in given))
+    got = results(lambda *x: op(*x, False, None, *window)[0], *given)
+    assert all(error(x, y) < 0.02 * y.square().mean().sqrt() + 1e-6 for x, y in zip(got, exact, strict=True))
+
+
+def test_the_second_derivative_knows_the_window():
+    q, k, v, *_ = (x.double().requires_grad_() for x in arguments((2, 1, 3, 5, 4), torch.bfloat16))
+    grad, zero = torch.randn_like(q), torch.zeros(1, 2, 3, dtype=torch.float64, device=q.device)
+    out, logsumexp = in_window(q, k, v, 1, 0)
+    of_q, of_k, of_v = torch.autograd.grad(out, (q, k, v), grad, create_graph=True)
+    wanted = torch.autograd.grad((of_q.sum(), of_k.sum(), of_v.sum()), (q, k, v), retain_graph=True)
+    ones = (torch.ones_like(x) for x in (q, k, v))
+    given = (grad, zero, q, k, v, out, logsumexp)
+    direct = operators.attention_second(*ones, *given, False, None, 1, 0)
+    through = torch.autograd.grad((out, logsumexp), (q, k, v), (direct[5], direct[6]))
+    for x, y, z in zip(direct[2:5], through, wanted, strict=True):
+        torch.testing.assert_close(x + y, z)
+
+
 def test_it_is_pytorchs_own_operator():
     q, k, v, *_ = (x.requires_grad_() for x in arguments((2, 1, 5, 4, 64), torch.bfloat16))
     torch.library.opcheck(operators.attention_hopper(), (q, k, v, True, 0.5))
+    torch.library.opcheck(operators.attention_hopper(), (q, k, v, False, 0.5, 2, 0))
     views = (x.detach().transpose(1, 2).contiguous().transpose(1, 2).requires_grad_() for x in (q, k, v))
     torch.library.opcheck(operators.attention_hopper(), (*views, True, 0.5))
 
@@ -115,6 +166,8 @@ def test_what_is_refused():
         ((*(x[..., :32].contiguous() for x in (q, k, v)),), "q must have 64 or 128 columns, got 32; use attention"),
         ((q[:, :3].contiguous(), k, v), "q must have a multiple of k's heads"),
         ((q, k, v, False, 0.0), "scale must be a positive number, got 0"),
+        ((q, k, v, True, None, 3), "causal must be False with a window, got True"),
+        ((q, k, v, False, None, None, -1), "window_left and window_right must be 0 or more, or None, got 0 and -1"),
     ):
         with pytest.raises(RuntimeError, match=message):
             operators.attention_hopper()(*given)
@@ -137,6 +190,7 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
     q, k, v, *_ = arguments(shape, torch.bfloat16)
     for seed in range(3):
         assert helpers.xray(ops.attention_hopper, q, k, v, causal, seed=seed).faults == []
+        assert helpers.xray(ops.attention_hopper, q, k, v, False, None, 30, 0, seed=seed).faults == []
 
 
 # What a right result can hide: good, bad
@@ -182,5 +236,25 @@ def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypa
     assert wrong_or_fault(lambda: agrees(function, (1, 1, 500, 700, 128), True))
 
 
+HEADER = "attention.h"
+WINDOW_MISTAKES = {
+    "a row that sees no key": ("float factor = sum == 0 ? 0 : 1 / sum;", "float factor = 1 / sum;"),
+    "a block that sees no key": ("if (work.tiles == 0)", "if (false)"),
+    "one key less before": ("first - before)", "first - before + 1)", HEADER),
+    "one key more behind": ("min(tokens_kv, last + after + 1)", "min(tokens_kv, last + after + 2)", HEADER),
+    "aligned to the start": ("shift = size.tokens_kv - size.tokens", "shift = 0", HEADER),
+}
+
+
+@in_the_simulator
+@pytest.mark.parametrize("mistake", WINDOW_MISTAKES)
+def test_a_mistake_in_a_window_is_found(mistake, tmp_path, monkeypatch):
+    monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
+    good, bad, *header = WINDOW_MISTAKES[mistake]
+    function = load("mistaken", mistaken(SOURCE, good, bad, tmp_path, *header)).attention_hopper
+    shape = (1, 1, 300, 130, 128)
+    assert wrong_or_fault(lambda: all(window_agrees(function, shape, window) for window in ((20, 0), (None, 0))))
+
+
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    assert_no_spills(report(SOURCE), kernels=2, with_roles=2)
+    assert_no_spills(report(SOURCE), kernels=4, with_roles=4)

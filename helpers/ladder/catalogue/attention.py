@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from helpers.ladder.catalogue.entry import FLOATING, Kernel, Launch, Operator, Shape
+from helpers.ladder.catalogue.entry import FLOATING, THREE_STREAMS, Kernel, Launch, Operator, Shape
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -107,6 +107,14 @@ def rows(shape: Shape) -> Shape:
     return (1, shape[0], shape[2])
 
 
+def one_query(shape: Shape) -> Shape:
+    return (1, shape[0], 1, shape[3])
+
+
+def one_row(shape: Shape) -> Shape:
+    return (1, shape[0], 1)
+
+
 def normal(shapes: Sequence[Shape], dtype: torch.dtype, device: torch.device | str) -> Tensors:
     """Normally distributed arguments, the same at every call."""
     torch.manual_seed(0)
@@ -173,6 +181,17 @@ def with_sdpa(name: str, causal: bool, backward: bool = False) -> Callable[[], C
     return lambda: of_gradients if backward else forward
 
 
+def decode_with_sdpa(name: str) -> Callable[[], Callable[..., Tensors]]:
+    """Makes the call of a backend for one query of each head; those that share a head of k are tokens for flash."""
+
+    def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Tensors:
+        given = q.view(len(q), k.shape[1], -1, q.shape[-1]) if name == "flash" else q
+        out, logsumexp = with_sdpa(name, causal=False)()(given, k, v)
+        return out.reshape(q.shape), logsumexp.view(q.shape[:3])
+
+    return lambda: call
+
+
 def causal_function(name: str) -> Callable[..., Callable]:
     """From an extension to its function with causal=True."""
     return lambda ops: functools.partial(getattr(ops, name).default, causal=True)
@@ -228,6 +247,39 @@ ATTENTION = Operator(
             ),
         ),
         ATTENTION_HOPPER,
+    ),
+)
+
+ATTENTION_DECODE = Operator(
+    name="attention_decode",
+    arguments={"q": one_query, "k": keys, "v": keys},
+    results=(one_query, one_row),
+    widened=(1,),
+    reference=attention,
+    flops=lambda shape: flops(shape) // shape[2],
+    peers={name: decode_with_sdpa(name) for name in BACKENDS},
+    dtypes=("float16", "bfloat16"),
+    shapes=((512, 128, 8192, 128), (32, 8, 65536, 128)),  # batches of 16 and 1, with 32 heads of q and 8 of k and v
+    sweep=((512, 128, 8192, 64), (32, 8, 8192, 128)),
+    sample=normal,
+    accumulation=terms,
+    at_size=lambda size: (*at_size(size)[:3], 64),
+    sizes=(0, 1, 7, 8, 31, 32, 33, 64, 65, 1001, 100_003),
+    spread=1.0,
+    above_copy=THREE_STREAMS,
+    kernels=(
+        Kernel(
+            name="attention_decode",
+            files=("attention_decode.cu",),
+            dtypes=("float16", "bfloat16"),
+            slow_to_build=True,
+            not_differentiable="for a model that writes; attention is differentiable",
+            launches=(
+                Launch((8, 2, 700, 64), "float16"),
+                Launch((8, 2, 700, 128), "bfloat16"),
+                Launch((8, 2, 700, 96), "float16", kernel="merge_parts_kernel", note="merge"),
+            ),
+        ),
     ),
 )
 
@@ -287,4 +339,5 @@ def with_mask(operator: Operator, backward: bool) -> Operator:
     )
 
 
-OPERATORS = (ATTENTION, ATTENTION_BACKWARD, with_mask(ATTENTION, False), with_mask(ATTENTION_BACKWARD, True))
+CAUSAL_OPERATORS = (with_mask(ATTENTION, False), with_mask(ATTENTION_BACKWARD, True))
+OPERATORS = (ATTENTION, ATTENTION_DECODE, ATTENTION_BACKWARD, *CAUSAL_OPERATORS)

@@ -299,16 +299,69 @@ def attention() -> Overload:
 
 @functools.cache
 def attention_hopper() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. q, k and v may be strided views."""
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. q, k and v may be strided views.
+
+    window_left, window_right: how many keys a query sees on each side of its own, all if None. The last query's own key
+    is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
+    PyTorch's is_causal is.
+    """
     return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
+
+
+@functools.cache
+def attention_decode() -> Overload:
+    """attention_decode(q, k, v, causal=False, scale=None, lengths=None) -> out, logsumexp: float16 and bfloat16.
+
+    q: [batch, heads, queries, d], the last queries of each sequence, at most 16, d = 64, 96 or 128; k, v: [batch,
+    kv_heads, tokens, d], a cache. All three may be strided views. lengths: int32 [batch], the tokens of each sequence,
+    all if None. causal: query i is token length - queries + i, and sees no later one. No gradients.
+    """
+    op = _overload("attention_decode")
+
+    def fake(q, k, v, causal=False, scale=None, lengths=None):
+        return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+    return first_class(op, fake=fake, vmap=looped(op))
+
+
+@functools.cache
+def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
+    """PyTorch's function of this name, by the course's operators; it takes neither a mask nor dropout.
+
+    query: [batch, heads, tokens, d]; key, value: [batch, kv_heads, tokens_kv, d], of one shape. is_causal is aligned to
+    the start. Up to 16 queries without a gradient and without is_causal are decoded; on compute capability 9.0 bfloat16
+    with 64 or 128 columns has that GPU's own kernel. All others, copied where they are views, have the readable one.
+    Raises ValueError.
+    """
+    readable, decode = attention(), attention_decode()
+    hopper = attention_hopper() if ATTENTION_HOPPER.runs_here else None
+
+    def call(
+        query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False
+    ) -> torch.Tensor:
+        if attn_mask is not None or dropout_p:
+            raise ValueError("attn_mask must be None and dropout_p 0; PyTorch's own function takes them")
+        if not enable_gqa and query.shape[1] != key.shape[1]:
+            raise ValueError(
+                f"key must have the {query.shape[1]} heads of query, got {key.shape[1]}; or pass enable_gqa=True"
+            )
+        narrow, d = query.dtype in (torch.float16, torch.bfloat16), query.shape[-1]
+        learns = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
+        if narrow and d in (64, 96, 128) and query.shape[2] <= 16 and not (learns or is_causal):
+            return decode(query, key, value, False, scale)[0]
+        if hopper and query.dtype == torch.bfloat16 and d in (64, 128):
+            return hopper(query, key, value, is_causal, scale)[0]
+        return readable(query.contiguous(), key.contiguous(), value.contiguous(), is_causal, scale)[0]
+
+    return call
 
 
 def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
         saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
-        return *op_backward(*saved, *ctx.scalars), None, None
+        return *op_backward(*saved, *ctx.scalars), *(None for _ in ctx.scalars)
 
-    def fake(q, k, v, causal=False, scale=None):
+    def fake(q, k, v, *rest):
         wide = torch.promote_types(q.dtype, torch.float32)
         return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
 
@@ -334,7 +387,8 @@ def attention_hopper_backward() -> Overload:
 
 def _attention_backward(op: Overload) -> Overload:
     def backward(ctx, *to_gradients):
-        return *attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars), None, None
+        second = attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars)
+        return *second, *(None for _ in ctx.scalars)
 
     return first_class(
         op,
@@ -345,7 +399,9 @@ def _attention_backward(op: Overload) -> Overload:
     )
 
 
-def attention_second(to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale) -> tuple:
+def attention_second(
+    to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale, left=None, right=None
+) -> tuple:
     """The gradients of all tensors that attention_backward takes, for those of its three results.
 
     With P the probabilities and E = grad @ v^T - delta, its results are scale * (P * E) @ k, scale * (P * E)^T @ q and
@@ -355,7 +411,9 @@ def attention_second(to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsu
     group = q.shape[1] // max(1, k.shape[1])
     k, v, to_k, to_v = (x.repeat_interleave(group, 1) for x in (k, v, to_k, to_v))
     p = (scale * (q @ k.mT) - logsumexp[..., None]).exp().to(q.dtype)
-    p = p.tril() if causal else p
+    last = k.shape[2] - q.shape[2]
+    p = p.tril() if causal else p if right is None else p.tril(last + right)
+    p = p if left is None else p.triu(last - left)
     e = grad @ v.mT - ((grad * out).sum(-1) - grad_logsumexp)[..., None].to(q.dtype)
     to_pe = scale * (to_q @ k.mT + q @ to_k.mT)
     to_e = to_pe * p
@@ -379,4 +437,5 @@ _OTHERS = {
     "rms_norm": rms_norm,
     "rms_norm_backward": rms_norm_backward,
     "attention": attention,
+    "attention_decode": attention_decode,
 }

@@ -39,6 +39,7 @@ TESTS = {
     "island.cu": ("test_island.py",),
     "hopper_units.cu": ("test_hopper_units.py",),
     "attention.cu": ("test_attention.py",),
+    "attention_decode.cu": ("test_attention_decode.py",),
     "attention_hopper.cu": ("test_attention_hopper.py",),
     "attention_hopper_backward.cu": ("test_attention_hopper_backward.py",),
     "matmul/11_wgmma.cu": ("test_hopper.py", "-kmatmul_wgmma"),
