@@ -24,6 +24,7 @@ _FORWARDED = {
     "simt/maths.h": "math_functions.h",
     "simt/runtime_api.h": "cuda_profiler_api.h",  # whose functions do nothing here
     "simt/vector_types.h": "vector_functions.h",
+    "cuda.h": "cudaProfiler.h",
     "cuda_runtime.h": "device_launch_parameters.h",
     "nvtx3/nvToolsExt.h": "nvToolsExt.h",
     "ATen/cuda/Atomic.cuh": "THC/THCAtomics.cuh",
