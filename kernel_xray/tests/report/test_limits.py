@@ -8,7 +8,7 @@ import torch
 from simt_programs import load_cases, operators
 
 from kernel_xray.report import gpu_models
-from kernel_xray.report.facts import Issued, Launch, Line, Products
+from kernel_xray.report.facts import CP_ASYNC, Issued, Launch, Line, Products
 from kernel_xray.report.report import Report
 from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
@@ -20,7 +20,8 @@ LAUNCH = Launch(
 )  # fmt: skip
 LOADS = Line("k.cu", 2, "k", "global", "load", 1000, 16_000, 16_000, 0, 0, 32.0)
 BANKS = Line("k.cu", 3, "k", "shared", "load", 1000, 0, 0, 32_000, 1000, 32.0)
-COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in ("issue", "float32", "float64", "integer", "special")]
+UNITS = ("issue", "float32", "float64", "integer", "special", "bits", "mma")
+COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in UNITS]
 MICROSECOND = 1e-6
 DRAM = 4.8e9 / gpu_models.find("h200").dram_bytes_per_second  # seconds for what LAUNCH reads
 
@@ -68,6 +69,15 @@ def test_the_cycles_of_the_sms_are_a_bound_only_for_machine_code():
         assert (found.bound is on_chip) == on_chip.is_bound == is_bound
     one = limits(replace(LAUNCH, grid=(1, 1, 1), blocks=1, traced_blocks=1), [LOADS, BANKS])[1]
     assert one["L1 and shared memory"].seconds == pytest.approx(36_000 / 1.98e9)
+
+
+def test_a_copy_past_the_registers_takes_a_cycle_of_the_load_and_store_units():
+    """1,000 requests of cp.async are 1,000 cycles; by registers, 4,000 to load and 32,000 to store."""
+    to = replace(BANKS, line=LOADS.line, kind="store", wavefronts=0, nvcc=CP_ASYNC)
+    for lines, cycles in (([LOADS, to], 1000), ([LOADS, replace(to, line=3)], 4000), ([LOADS, BANKS], 36_000)):
+        assert limits(lines=lines, sass="sm_90a")[1]["L1 and shared memory"].seconds == pytest.approx(
+            cycles / (132 * 1.98e9)
+        )
 
 
 def test_of_even_blocks_those_of_the_fullest_sm_take_longest():
@@ -195,14 +205,18 @@ def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
 
 
 def test_instructions_of_machine_code_take_as_long_as_their_unit_needs():
-    """64,000 an SM: 4 schedulers; 128, 64, 64 and 16 lanes, of which 32 are one instruction a cycle."""
+    """64,000 an SM: 4 schedulers; 128, 64, 64 and 16 lanes, of which 32 are one instruction a cycle.
+
+    The special functions' unit has 64,000 instructions on bits, too; each of 4 tensor cores takes 6 cycles.
+    """
     found, each = limits(replace(LAUNCH, sectors_read=1, sectors_written=1), sass="sm_90a", issued=COMPUTES)
     for name, cycles in (
         ("issue", 16_000),
         ("float32 arithmetic", 16_000),
         ("float64 arithmetic", 32_000),
         ("integer arithmetic", 32_000),
-        ("special functions", 128_000),
+        ("special functions", 256_000),
+        ("tensor, mma.sync", 96_000),
     ):
         assert each[name].seconds == pytest.approx(cycles / 1.98e9, rel=2e-3) and each[name].is_bound
     assert (
@@ -218,6 +232,8 @@ def test_a_gpu_has_its_own_units_and_other_machine_code_is_an_estimate():
     each = limits(sass="sm_90a", gpu="a100", issued=COMPUTES)[1]
     assert each["float32 arithmetic"].seconds == pytest.approx(2 * each["issue"].seconds, rel=1e-2)
     assert not each["issue"].is_bound and limits(sass="sm_80", gpu="a100", issued=COMPUTES)[1]["issue"].is_bound
+    assert "tensor, mma.sync" not in each  # what Hopper's rates are of is not known of others
+    assert each["special functions"].seconds == pytest.approx(8 * each["issue"].seconds)
     assert "integer arithmetic" not in limits(sass="sm_120", gpu="rtx_5090", issued=COMPUTES)[1]
     found, each = limits(replace(LAUNCH, special=5))
     assert "issue" not in each and not each["special functions"].is_bound

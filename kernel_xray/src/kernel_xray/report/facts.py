@@ -15,6 +15,7 @@ Index = tuple[int, int, int]
 SECONDS = 30.0  # of processor time of an X-ray's launches, in which blocks are traced beyond _STEPS
 _STEPS = 20_000_000  # a second or so
 PATH = 4  # sectors a cycle and SM, between the registers and L1 or shared memory: 128 bytes
+CP_ASYNC = "cp.async writes without a store instruction"  # in `Line.nvcc`, of what it writes
 NOT_CORRECTED = "not corrected: "  # in `Line.nvcc`: the machine code has other accesses, and it is not known how
 
 
@@ -159,7 +160,7 @@ class Issued:
     """Instructions of the machine code that the warps of a kernel issue, in all traced blocks."""
 
     kernel: str
-    unit: str  # "issue": all; "float32", "float64", "integer", "special"
+    unit: str  # "issue": all; "float32", "float64", "integer", "special", "bits", "mma"
     number: float  # at least
 
 

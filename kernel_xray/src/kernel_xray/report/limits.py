@@ -10,8 +10,8 @@ exceeds the L2 cache has to leave it before the launch ends.
 L2: each sector that is read or written crosses between the L2 cache and the SMs once; tiles of TMA, which pass by the
 L1 cache, cross each time that they are asked for.
 L1 and shared memory: an SM moves 128 bytes a cycle between its registers and its L1 cache or shared memory, one
-instruction at a time. The counts are the source's, which nvcc may compile to fewer accesses: with `sass=True` they are
-those of its machine code, and only then a bound.
+instruction at a time; a cp.async counts as one cycle. The counts are the source's, which nvcc may compile to fewer
+accesses: with `sass=True` they are those of its machine code, and only then a bound.
 Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors.
 Of all that is done in an SM: a block runs on one SM, so where there are more blocks than SMs, some SM runs several of
 them; if all make the same requests, it takes that many times as long as one block. A function that asks how many SMs
@@ -27,7 +27,7 @@ Arithmetic: as many operations as the caller says that the work needs.
 from collections.abc import Mapping
 from functools import partial
 
-from kernel_xray.report.facts import NOT_CORRECTED, Facts, Launch, Line, Products
+from kernel_xray.report.facts import CP_ASYNC, NOT_CORRECTED, Facts, Launch, Line, Products
 from kernel_xray.report.gpu_models import GPU, find
 from kernel_xray.report.limits_issue import SPECIAL, issued
 from kernel_xray.report.limits_launch import launching
@@ -122,7 +122,8 @@ def _sectors(kind: str, line: Line) -> int:
 
 def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     """The cycles in which the SMs' load and store units move data, spread evenly over all SMs."""
-    cycles = share(launch, report, report.lines, _cycles)
+    copied = {(line.kernel, line.file, line.line) for line in report.lines if CP_ASYNC in line.nvcc}
+    cycles = share(launch, report, report.lines, partial(_cycles, copied))
     if not cycles:
         return []
     estimate = of_sample(launch) if report.sass and alike(launch, report) else _SOURCE
@@ -130,9 +131,11 @@ def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     return [Limit("L1 and shared memory", cycles / (busy(launch, gpu) * gpu.clock_hz), work, estimate)]
 
 
-def _cycles(line: Line) -> float:
-    """Nothing of a line that nvcc made in an unknown manner."""
-    return 0 if NOT_CORRECTED in line.nvcc else line.cycles
+def _cycles(copied: set[tuple], line: Line) -> float:
+    """Nothing of a line that nvcc made in an unknown manner; of cp.async, the requests: data pass by the registers."""
+    if NOT_CORRECTED in line.nvcc:
+        return 0
+    return line.requests if (line.kernel, line.file, line.line) in copied and line.space == "global" else line.cycles
 
 
 def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:
