@@ -153,12 +153,18 @@ def test_a_later_launch_may_find_memory_in_the_l2():
     assert second == pytest.approx(DRAM * (1 - 50 * 2**20 / 4.8e9))
 
 
-def test_tiles_cross_from_the_l2_each_time_and_other_loads_may_hit_the_l1():
+def test_tiles_enter_the_sms_each_time_and_other_loads_may_hit_the_l1():
+    """64 MB of tiles at 128 bytes a cycle and SM; what crosses from the L2 once is 32 bytes, or 300 MB."""
     tiles = replace(LOADS, kind="tile load", sectors=2_000_000)
     small = replace(LAUNCH, sectors_read=1, sectors_written=1)
     rate = gpu_models.find("h200").l2_bytes_per_second
-    assert limits(small, [tiles])[1]["L2"].seconds == pytest.approx(64e6 / rate)
-    assert limits(small, [replace(tiles, kind="load")])[1]["L2"].seconds == pytest.approx(32 / rate)
+    for launch, line, seconds in (
+        (small, tiles, 64e6 / (128 * 132 * 1.98e9)),
+        (small, replace(tiles, kind="tile store"), 64e6 / (128 * 132 * 1.98e9)),
+        (small, replace(tiles, kind="load"), 32 / rate),
+        (LAUNCH, tiles, 4.8e9 / rate),
+    ):
+        assert limits(launch, [line])[1]["L2"].seconds == pytest.approx(seconds)
     found, each = limits(small, [tiles], gpu="l4")
     assert "L2" not in each and found.not_counted[0] == "L2"
 

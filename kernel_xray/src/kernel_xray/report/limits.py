@@ -7,8 +7,8 @@ of what they wait for, only a block's first load is known (limits_launch.py).
 DRAM: each sector that is read before the launch writes it comes from DRAM once. The L2 cache is taken to be cold when
 the first launch of a report begins; in later ones it may hold as much as fits into it. Of what is written, only what
 exceeds the L2 cache has to leave it before the launch ends.
-L2: each sector that is read or written crosses between the L2 cache and the SMs once; tiles of TMA, which pass by the
-L1 cache, cross each time that they are asked for.
+L2: each sector that is read or written crosses between the L2 cache and the SMs once. Tiles of TMA, which pass by the
+L1 cache, enter an SM each time that it asks for them; but SMs that ask for the same are served together.
 L1 and shared memory: an SM moves 128 bytes a cycle between its registers and its L1 cache or shared memory, one
 instruction at a time; a cp.async counts as one cycle. The counts are the source's, which nvcc may compile to fewer
 accesses: with `sass=True` they are those of its machine code, and only then a bound.
@@ -46,7 +46,8 @@ from kernel_xray.report.limits_share import (
 from kernel_xray.report.limits_table import LaunchLimits, Limit, Limits
 from kernel_xray.report.text import count_text
 
-_SECTOR = 32  # bytes
+_SECTOR, _PORT = 32, 128  # bytes; that an SM of Hopper takes in a cycle, by ncu 2025.3's peak of its crossbar's port
+_WAYS = ("load", "store")
 # Why a limit is not a bound.
 _SOURCE = "counted in the source"
 
@@ -107,13 +108,14 @@ def _l2(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     """In the direction in which more moves: loads and stores may cross at the same time."""
     if not gpu.l2_bytes_per_second:
         return []
-    tiles = [
-        share(launch, report, report.lines, partial(_sectors, kind)) * _SECTOR for kind in ("tile load", "tile store")
-    ]
-    moved = max(*_touched(launch), *tiles)
-    shared = "" if alike(launch, report) or not any(tiles) else SHAPES
-    estimate = of_sample(launch) or shared
-    return [Limit("L2", moved / gpu.l2_bytes_per_second, f"{_bytes(moved)} one way", estimate)]
+    crossing = max(_touched(launch))
+    seconds, work = crossing / gpu.l2_bytes_per_second, f"{_bytes(crossing)} one way"
+    tiles = _SECTOR * max(share(launch, report, report.lines, partial(_sectors, f"tile {way}")) for way in _WAYS)
+    into_sms = tiles / (_PORT * busy(launch, gpu) * gpu.clock_hz)
+    if into_sms > seconds:
+        seconds, work = into_sms, f"{_bytes(tiles)} of tiles, into the SMs"
+    shared = "" if alike(launch, report) or not tiles else SHAPES
+    return [Limit("L2", seconds, work, of_sample(launch) or shared)]
 
 
 def _sectors(kind: str, line: Line) -> int:
