@@ -270,9 +270,9 @@ def test_operations_are_of_one_launch():
 
 
 def test_the_table_says_what_limits_and_what_is_not_counted():
-    found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H100")
+    found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H200")
     text = str(found)
-    assert "\n* DRAM                   1432.836 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
+    assert "\n* DRAM                   1000.000 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
     assert "\n~ L1 and shared memory" in text and "\nNot counted: the start of a launch, latency, " in text
     assert max(map(len, text.splitlines())) <= 88  # of a lesson's column
     some = str(Report(None, launches=[replace(LAUNCH, traced_blocks=4)]).limits("h100"))
@@ -280,16 +280,16 @@ def test_the_table_says_what_limits_and_what_is_not_counted():
 
 
 def test_the_figure_has_a_bar_for_each_resource_and_a_tick_where_it_was_measured():
-    found = Report(None, [BANKS], launches=[LAUNCH]).limits("h100")
-    (axes,) = found.plot(measured=1.8e-3).axes
+    found = Report(None, [BANKS], launches=[LAUNCH]).limits("h200")
+    (axes,) = found.plot(measured=1.26e-3).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["DRAM", "L2", "L1 and shared memory"]
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx([1432.8, 473.4, 0.1224], rel=1e-3)
-    assert axes.lines[0].get_xdata()[0] == pytest.approx(1800)
-    assert "measured 1800 us, 1.26 times the bound" in repr(found.plot(measured=1.8e-3))
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([1000, 473.4, 0.1224], rel=1e-3)
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(1260)
+    assert "measured 1260 us, 1.26 times the bound" in repr(found.plot(measured=1.26e-3))
     assert not found.plot().axes[0].lines
     for report, measured, message in (
         (found, 0.0, "measured is 0.0; it must be greater than 0"),
-        (Report(None).limits("h100"), None, "no traced kernel was launched"),
+        (Report(None).limits("h200"), None, "no traced kernel was launched"),
     ):
         with pytest.raises(ValueError, match=message):
             report.plot(measured)
@@ -318,6 +318,32 @@ def test_a_sector_is_read_once_and_not_if_the_launch_has_written_it(metrics):
     assert sectors(metrics, 10, torch.ones(32), torch.zeros(32)) == (4, 4, 8)
     assert sectors(metrics, 0, torch.zeros(1), torch.zeros(32, dtype=torch.int32)) == (1 + 4, 1 + 4, 1 + 4)
     assert sectors(metrics, 4, torch.zeros(1), torch.zeros(32 * 40), max_blocks=10) == (0, 10 * 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "lanes", "passes"),
+    [
+        (4, 1, 32, 1),
+        (4, 2, 32, 2),
+        (4, 32, 32, 32),
+        (4, 33, 32, 1),
+        (4, 32, 3, 3),
+        (2, 64, 32, 32),
+        (2, 1, 32, 1),
+        (16, 8, 32, 1),
+    ],
+)
+def test_lanes_that_want_one_bank_of_the_l1_cache_take_turns(metrics, size, stride, lanes, passes):
+    memory = torch.zeros(64 * 33 * 16, dtype=torch.uint8)
+    report = xray(metrics.global_memory, memory, memory.clone(), size, stride, 0, lanes)
+    assert [(line.kind, line.passes) for line in report.lines] == [("load", passes), ("store", passes)]
+    assert {line.cycles for line in report.lines} == {max(passes, size * lanes / 128)}
+
+
+def test_atomics_and_tiles_take_no_turns_at_the_l1():
+    assert replace(LOADS, passes=32_000).cycles == 32_000
+    assert replace(LOADS, passes=32_000, kind="atomic").cycles == 4000
+    assert replace(LOADS, passes=32_000, kind="tile load").cycles == 0
 
 
 def counted(metrics, case, a, c, **options):

@@ -243,7 +243,7 @@ def _as_copies(site: Site, counts: dict, theirs: Sequence[Instruction]) -> None:
 
 
 def _nothing(counts: dict) -> dict:
-    zeros = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "lanes", "received")
+    zeros = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "lanes", "received", "passes")
     return counts | dict.fromkeys(zeros, 0)
 
 

@@ -49,6 +49,7 @@ class Line:
     all_blocks: int = 0  # the cost in all blocks, scaled up from those that were traced; 0 with sass=True
     error: int = 0  # the standard error of that; 0 if all were traced
     complete: bool = True  # False: a trace of the kernel ended early, and the counts are lower bounds
+    passes: int = 0  # of global loads and stores, over the banks of the L1 cache at least
     nvcc: str = ""  # with sass=True: how nvcc changed these accesses, or why they are not corrected
 
     @property
@@ -76,7 +77,9 @@ class Line:
         """Cycles in which an SM's load and store units move the data at least; TMA moves tiles without them."""
         if self.space == "shared":
             return self.wavefronts
-        return 0 if self.kind.startswith("tile") else max(self.requests, self.ideal_sectors / PATH)
+        if self.kind.startswith("tile"):
+            return 0
+        return max(self.requests, self.ideal_sectors / PATH, self.passes if self.kind != "atomic" else 0)
 
     @property
     def source(self) -> str:
