@@ -1,13 +1,14 @@
 """The calls that results/h200.json has times of, and an X-ray of a few blocks of each, for its limits.
 
-Tensors are zeros, whose pages cost memory only where a kernel touches them: what these kernels read does not decide
-what they do.
+Large tensors are zeros, whose pages cost memory only where a kernel touches them: what these kernels read does not
+decide what they do.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from kernel_xray.report.run import xray
 if TYPE_CHECKING:
     from kernel_xray.report.report import Report
 
+_RANDOM = 2**26  # elements of an argument, at most
 BLOCKS = (2, 8)  # of each launch; more where the first ones differ
 SAMPLED = "scaled from a sample of blocks"  # why a limit of such an X-ray is an estimate; others are left out
 
@@ -47,14 +49,16 @@ class Call:
         made = self.kernel.variants[self.variant]
         return made(extension) if callable(made) else getattr(extension, made)
 
-    def zeros(self) -> list[torch.Tensor]:
-        """Its arguments on this machine."""
+    def tensors(self) -> Sequence[torch.Tensor]:
+        """Its arguments on this machine: random ones, or zeros where they are large."""
         shapes = self.operator.argument_shapes(self.shape)
+        if max(map(math.prod, shapes)) <= _RANDOM:
+            return self.operator.inputs(self.shape, getattr(torch, self.dtype), "cpu")
         return [torch.zeros(shape, dtype=getattr(torch, self.dtype)) for shape in shapes]
 
     def report(self, gpu: str, seconds: float, sass: bool = True, blocks: Sequence[int] = BLOCKS) -> Report:
         """The X-ray of a few blocks of each launch, in `seconds` of processor time for each attempt."""
-        function, tensors = self.function(_traced(self.kernel)), self.zeros()
+        function, tensors = self.function(_traced(self.kernel)), self.tensors()
         for number in blocks:
             found = xray(function, *tensors, seed=0, blocks=number, gpu=gpu, sass=sass, seconds=seconds)
             if all(launch.even for launch in found.launches):
