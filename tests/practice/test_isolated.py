@@ -213,7 +213,8 @@ def test_a_result_that_is_not_as_described_is_malformed(described, body):
 def report(**changes):
     line = {"file": "", "line": 1, "kernel": "k", "space": "global", "kind": "load", "requests": 1, "sectors": 8}
     line |= {"ideal_sectors": 4, "wavefronts": 0, "ideal_wavefronts": 0, "active_lanes": 32, "size": 4, "received": 0}
-    line |= {"all_blocks": 8, "error": 0, "complete": True, "nvcc": "", "lanes": [[0, 0], [1, 4]]} | changes
+    line |= {"passes": 1, "all_blocks": 8, "error": 0, "complete": True, "nvcc": ""}
+    line |= {"lanes": [[0, 0], [1, 4]]} | changes
     return {"lines": [line], "launches": [], "faults": [], "remarks": [], "writers": [], "result": None}
 
 

@@ -25,7 +25,7 @@ SHARES = ("of_copy", *(f"of_{library}" for library in LIBRARIES))
 # Files of other forms in the same folder.
 OTHER_KINDS = (
     "simulator", "xray_vs_ncu", "sanitizer_vs_xray", "call_overhead", "many_gpus", "indigo", "rodinia", "first_start",
-    "first_result", "limits",
+    "first_result", "limits", "limits_vs_ncu",
 )  # fmt: skip
 
 

@@ -4,6 +4,8 @@
         ... OUT --only ncu                             on a GPU: the counts of ncu alone, into OUT
         ... OUT --only simulator                       anywhere: the simulator's counts beside those
         ... document                                   anywhere: writes docs/xray_vs_ncu.md from results/
+        ... judged OUT                                 on a GPU: the recorded calls under ncu, for the next
+        ... judged                                     anywhere: the limits of these launches beside what ncu says
         ... seeds [COUNT]                              anywhere: every correct kernel of the course under COUNT seeds
         ... indigo FOLDER                              anywhere: labelled racy and race-free kernels of the Indigo suite
         ... rodinia FOLDER                             anywhere: the programs of the Rodinia benchmarks

@@ -12,7 +12,13 @@ def main(arguments: list[str]) -> int:
     if first == "launches":
         parser = argparse.ArgumentParser(prog="launches", description="Makes every counted launch.")
         parser.add_argument("--only", default="", help="a part of the names of the launches to make")
-        return children.launches(parser.parse_args(arguments[1:]).only)
+        parser.add_argument("--recorded", action="store_true", help="those of `judged` instead")
+        options = parser.parse_args(arguments[1:])
+        if options.recorded:
+            from helpers.upkeep.validation import judged
+
+            return judged.launch_all()
+        return children.launches(options.only)
     if first == "exhibit":
         parser = argparse.ArgumentParser(prog="exhibit", description="Runs exhibits of the museum on the GPU.")
         parser.add_argument("names", nargs="+")
@@ -34,6 +40,10 @@ def main(arguments: list[str]) -> int:
         from helpers.upkeep.validation import rung_limits
 
         return rung_limits.main(arguments[1:])
+    if first == "judged":
+        from helpers.upkeep.validation import judged
+
+        return judged.main(arguments[1:])
     if first in ("indigo", "rodinia"):
         from helpers.upkeep.validation.yardsticks import command
 
@@ -41,7 +51,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.upkeep.validation",
         description="Compares the simulator with ncu and compute-sanitizer.",
-        epilog="Other parts: document, seeds [COUNT], limits [RUNG ...], indigo FOLDER, rodinia FOLDER.",
+        epilog="Other parts: document, seeds [COUNT], limits [RUNG ...], judged [OUT], indigo FOLDER, rodinia FOLDER.",
     )
     parser.add_argument(
         "out",

@@ -24,11 +24,18 @@ class NcuError(RuntimeError):
     """ncu cannot count here, or its output cannot be read; the message has the end of the output."""
 
 
-def command(log: Path, kernels: Sequence[str], program: Sequence[str], metrics: Sequence[str]) -> list[str]:
-    """The ncu command that counts `metrics` of these kernels in a program and writes CSV to `log`."""
+def command(
+    log: Path, kernels: Sequence[str], program: Sequence[str], metrics: Sequence[str], *more: str, cache: str = "none"
+) -> list[str]:
+    """The ncu command that counts `metrics` of these kernels in a program and writes CSV to `log`.
+
+    more    options of ncu
+    cache   "all": empties the caches before each pass
+    """
     return [
         shutil.which("ncu") or "ncu",
-        *("--clock-control", "none", "--cache-control", "none", "--target-processes", "all"),
+        *("--clock-control", "none", "--cache-control", cache, "--target-processes", "all"),
+        *more,
         *("--csv", "--page", "raw", "--print-units", "base"),
         *("--kernel-name-base", "demangled", "--kernel-name", f"regex:({'|'.join(kernels)})"),
         *("--metrics", ",".join(metrics), "--log-file", str(log)),

@@ -42,6 +42,19 @@ def test_a_block_ends_at_a_jump_and_at_a_label_and_only_loops_repeat_one():
     assert [i.block for i in machine_code.parse(LISTING)["sum"].accesses] == [2, 2, 3, 3]
 
 
+@pytest.mark.parametrize(
+    ("opcode", "unit"),
+    [
+        ("FFMA.FTZ", "float32"), ("FFMA32I", "float32"), ("MUFU.EX2", "special"), ("POPC", "bits"), ("FLO.U32", "bits"),
+        ("HMMA.16816.F32.BF16", "mma"), ("HMMA.1688.F32.TF32", "mma"), ("IMMA.16832.S8.S8", "mma"),
+        ("HMMA.1688.F32", ""), ("HGMMA.64x256x16.F32.BF16", ""), ("FADDX", ""), ("MUFUX.EX2", ""),
+    ],
+)  # fmt: skip
+def test_an_opcode_is_of_one_unit_at_most(opcode, unit):
+    ((of_units, _),) = blocks(LISTING.partition("        /*0010*/")[0].replace("IMAD", opcode))
+    assert set(of_units) == {"issue", unit} - {""}
+
+
 def test_any_block_may_repeat_where_it_is_not_known_where_a_jump_leads():
     for jump in ("CALL.REL.NOINC `(_Z3fooi)", "BRX R2 -0x100"):
         other = LISTING.replace("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_div_u16)", jump)

@@ -8,7 +8,7 @@ import torch
 from simt_programs import load_cases, operators
 
 from kernel_xray.report import gpu_models
-from kernel_xray.report.facts import Issued, Launch, Line, Products
+from kernel_xray.report.facts import CP_ASYNC, Issued, Launch, Line, Products
 from kernel_xray.report.report import Report
 from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
@@ -20,7 +20,8 @@ LAUNCH = Launch(
 )  # fmt: skip
 LOADS = Line("k.cu", 2, "k", "global", "load", 1000, 16_000, 16_000, 0, 0, 32.0)
 BANKS = Line("k.cu", 3, "k", "shared", "load", 1000, 0, 0, 32_000, 1000, 32.0)
-COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in ("issue", "float32", "float64", "integer", "special")]
+UNITS = ("issue", "float32", "float64", "integer", "special", "bits", "mma")
+COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in UNITS]
 MICROSECOND = 1e-6
 DRAM = 4.8e9 / gpu_models.find("h200").dram_bytes_per_second  # seconds for what LAUNCH reads
 
@@ -68,6 +69,15 @@ def test_the_cycles_of_the_sms_are_a_bound_only_for_machine_code():
         assert (found.bound is on_chip) == on_chip.is_bound == is_bound
     one = limits(replace(LAUNCH, grid=(1, 1, 1), blocks=1, traced_blocks=1), [LOADS, BANKS])[1]
     assert one["L1 and shared memory"].seconds == pytest.approx(36_000 / 1.98e9)
+
+
+def test_a_copy_past_the_registers_takes_a_cycle_of_the_load_and_store_units():
+    """1,000 requests of cp.async are 1,000 cycles; by registers, 4,000 to load and 32,000 to store."""
+    to = replace(BANKS, line=LOADS.line, kind="store", wavefronts=0, nvcc=CP_ASYNC)
+    for lines, cycles in (([LOADS, to], 1000), ([LOADS, replace(to, line=3)], 4000), ([LOADS, BANKS], 36_000)):
+        assert limits(lines=lines, sass="sm_90a")[1]["L1 and shared memory"].seconds == pytest.approx(
+            cycles / (132 * 1.98e9)
+        )
 
 
 def test_of_even_blocks_those_of_the_fullest_sm_take_longest():
@@ -143,12 +153,18 @@ def test_a_later_launch_may_find_memory_in_the_l2():
     assert second == pytest.approx(DRAM * (1 - 50 * 2**20 / 4.8e9))
 
 
-def test_tiles_cross_from_the_l2_each_time_and_other_loads_may_hit_the_l1():
+def test_tiles_enter_the_sms_each_time_and_other_loads_may_hit_the_l1():
+    """64 MB of tiles at 128 bytes a cycle and SM; what crosses from the L2 once is 32 bytes, or 300 MB."""
     tiles = replace(LOADS, kind="tile load", sectors=2_000_000)
     small = replace(LAUNCH, sectors_read=1, sectors_written=1)
     rate = gpu_models.find("h200").l2_bytes_per_second
-    assert limits(small, [tiles])[1]["L2"].seconds == pytest.approx(64e6 / rate)
-    assert limits(small, [replace(tiles, kind="load")])[1]["L2"].seconds == pytest.approx(32 / rate)
+    for launch, line, seconds in (
+        (small, tiles, 64e6 / (128 * 132 * 1.98e9)),
+        (small, replace(tiles, kind="tile store"), 64e6 / (128 * 132 * 1.98e9)),
+        (small, replace(tiles, kind="load"), 32 / rate),
+        (LAUNCH, tiles, 4.8e9 / rate),
+    ):
+        assert limits(launch, [line])[1]["L2"].seconds == pytest.approx(seconds)
     found, each = limits(small, [tiles], gpu="l4")
     assert "L2" not in each and found.not_counted[0] == "L2"
 
@@ -195,14 +211,18 @@ def test_special_functions_are_an_estimate_and_updates_of_a_word_are_a_bound():
 
 
 def test_instructions_of_machine_code_take_as_long_as_their_unit_needs():
-    """64,000 an SM: 4 schedulers; 128, 64, 64 and 16 lanes, of which 32 are one instruction a cycle."""
+    """64,000 an SM: 4 schedulers; 128, 64, 64 and 16 lanes, of which 32 are one instruction a cycle.
+
+    The special functions' unit has 64,000 instructions on bits, too; each of 4 tensor cores takes 6 cycles.
+    """
     found, each = limits(replace(LAUNCH, sectors_read=1, sectors_written=1), sass="sm_90a", issued=COMPUTES)
     for name, cycles in (
         ("issue", 16_000),
         ("float32 arithmetic", 16_000),
         ("float64 arithmetic", 32_000),
         ("integer arithmetic", 32_000),
-        ("special functions", 128_000),
+        ("special functions", 256_000),
+        ("tensor, mma.sync", 96_000),
     ):
         assert each[name].seconds == pytest.approx(cycles / 1.98e9, rel=2e-3) and each[name].is_bound
     assert (
@@ -218,6 +238,8 @@ def test_a_gpu_has_its_own_units_and_other_machine_code_is_an_estimate():
     each = limits(sass="sm_90a", gpu="a100", issued=COMPUTES)[1]
     assert each["float32 arithmetic"].seconds == pytest.approx(2 * each["issue"].seconds, rel=1e-2)
     assert not each["issue"].is_bound and limits(sass="sm_80", gpu="a100", issued=COMPUTES)[1]["issue"].is_bound
+    assert "tensor, mma.sync" not in each  # what Hopper's rates are of is not known of others
+    assert each["special functions"].seconds == pytest.approx(8 * each["issue"].seconds)
     assert "integer arithmetic" not in limits(sass="sm_120", gpu="rtx_5090", issued=COMPUTES)[1]
     found, each = limits(replace(LAUNCH, special=5))
     assert "issue" not in each and not each["special functions"].is_bound
@@ -248,9 +270,9 @@ def test_operations_are_of_one_launch():
 
 
 def test_the_table_says_what_limits_and_what_is_not_counted():
-    found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H100")
+    found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H200")
     text = str(found)
-    assert "\n* DRAM                   1432.836 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
+    assert "\n* DRAM                   1000.000 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
     assert "\n~ L1 and shared memory" in text and "\nNot counted: the start of a launch, latency, " in text
     assert max(map(len, text.splitlines())) <= 88  # of a lesson's column
     some = str(Report(None, launches=[replace(LAUNCH, traced_blocks=4)]).limits("h100"))
@@ -258,16 +280,16 @@ def test_the_table_says_what_limits_and_what_is_not_counted():
 
 
 def test_the_figure_has_a_bar_for_each_resource_and_a_tick_where_it_was_measured():
-    found = Report(None, [BANKS], launches=[LAUNCH]).limits("h100")
-    (axes,) = found.plot(measured=1.8e-3).axes
+    found = Report(None, [BANKS], launches=[LAUNCH]).limits("h200")
+    (axes,) = found.plot(measured=1.26e-3).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["DRAM", "L2", "L1 and shared memory"]
-    assert [bar.get_width() for bar in axes.patches] == pytest.approx([1432.8, 473.4, 0.1224], rel=1e-3)
-    assert axes.lines[0].get_xdata()[0] == pytest.approx(1800)
-    assert "measured 1800 us, 1.26 times the bound" in repr(found.plot(measured=1.8e-3))
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([1000, 473.4, 0.1224], rel=1e-3)
+    assert axes.lines[0].get_xdata()[0] == pytest.approx(1260)
+    assert "measured 1260 us, 1.26 times the bound" in repr(found.plot(measured=1.26e-3))
     assert not found.plot().axes[0].lines
     for report, measured, message in (
         (found, 0.0, "measured is 0.0; it must be greater than 0"),
-        (Report(None).limits("h100"), None, "no traced kernel was launched"),
+        (Report(None).limits("h200"), None, "no traced kernel was launched"),
     ):
         with pytest.raises(ValueError, match=message):
             report.plot(measured)
@@ -296,6 +318,32 @@ def test_a_sector_is_read_once_and_not_if_the_launch_has_written_it(metrics):
     assert sectors(metrics, 10, torch.ones(32), torch.zeros(32)) == (4, 4, 8)
     assert sectors(metrics, 0, torch.zeros(1), torch.zeros(32, dtype=torch.int32)) == (1 + 4, 1 + 4, 1 + 4)
     assert sectors(metrics, 4, torch.zeros(1), torch.zeros(32 * 40), max_blocks=10) == (0, 10 * 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "lanes", "passes"),
+    [
+        (4, 1, 32, 1),
+        (4, 2, 32, 2),
+        (4, 32, 32, 32),
+        (4, 33, 32, 1),
+        (4, 32, 3, 3),
+        (2, 64, 32, 32),
+        (2, 1, 32, 1),
+        (16, 8, 32, 1),
+    ],
+)
+def test_lanes_that_want_one_bank_of_the_l1_cache_take_turns(metrics, size, stride, lanes, passes):
+    memory = torch.zeros(64 * 33 * 16, dtype=torch.uint8)
+    report = xray(metrics.global_memory, memory, memory.clone(), size, stride, 0, lanes)
+    assert [(line.kind, line.passes) for line in report.lines] == [("load", passes), ("store", passes)]
+    assert {line.cycles for line in report.lines} == {max(passes, size * lanes / 128)}
+
+
+def test_atomics_and_tiles_take_no_turns_at_the_l1():
+    assert replace(LOADS, passes=32_000).cycles == 32_000
+    assert replace(LOADS, passes=32_000, kind="atomic").cycles == 4000
+    assert replace(LOADS, passes=32_000, kind="tile load").cycles == 0
 
 
 def counted(metrics, case, a, c, **options):

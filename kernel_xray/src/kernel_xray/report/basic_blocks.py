@@ -16,6 +16,8 @@ _UNITS = {
     "float64": r"DADD|DMUL|DFMA",
     "integer": r"IADD3|LOP3|ISETP|SHF",
     "special": r"MUFU",
+    "bits": r"POPC|FLO|BREV",
+    "mma": r"HMMA\.16816|HMMA\.1688\.F32\.TF32|IMMA\.16832",  # mma.sync and wmma; wgmma's begin otherwise
 }
 _ENDS = re.compile(r"(BRA|BRX|BRXU|JMP|JMX|JMXU|CALL|RET|EXIT|KILL|BSYNC|BREAK|WARPSYNC|RPCMOV)(\.|$)")
 _ANYWHERE = re.compile(r"(BRX|BRXU|JMP|JMX|JMXU|CALL)(\.|$)")  # jumps whose target is not read here
@@ -56,5 +58,4 @@ def blocks(
 
 
 def _units(opcode: str) -> list[str]:
-    name = opcode.partition(".")[0]
-    return [unit for unit, pattern in _UNITS.items() if re.fullmatch(pattern, name)]
+    return [unit for unit, pattern in _UNITS.items() if re.match(rf"({pattern})(\.|$)", opcode)]

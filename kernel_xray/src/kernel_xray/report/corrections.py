@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kernel_xray.report.facts import NOT_CORRECTED
+from kernel_xray.report.facts import CP_ASYNC, NOT_CORRECTED
 from kernel_xray.report.machine_code import Instruction
 from kernel_xray.report.registers import bare_name
 from kernel_xray.report.symbols import Frame
@@ -234,7 +234,7 @@ def _as_copies(site: Site, counts: dict, theirs: Sequence[Instruction]) -> None:
         return
     if counts["space"] == "shared":
         counts["wavefronts"] = counts["ideal_wavefronts"] = 0
-        counts["nvcc"] = "cp.async writes without a store instruction"
+        counts["nvcc"] = CP_ASYNC
     elif any("BYPASS" in i.opcode and i.size == counts["size"] for i in copies):
         past_l1 = [c for c in site.found("copied") if c["requests"] == counts["requests"]]
         if past_l1 and past_l1[0]["sectors"] != counts["sectors"]:
@@ -243,7 +243,7 @@ def _as_copies(site: Site, counts: dict, theirs: Sequence[Instruction]) -> None:
 
 
 def _nothing(counts: dict) -> dict:
-    zeros = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "lanes", "received")
+    zeros = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "lanes", "received", "passes")
     return counts | dict.fromkeys(zeros, 0)
 
 

@@ -15,6 +15,7 @@ Index = tuple[int, int, int]
 SECONDS = 30.0  # of processor time of an X-ray's launches, in which blocks are traced beyond _STEPS
 _STEPS = 20_000_000  # a second or so
 PATH = 4  # sectors a cycle and SM, between the registers and L1 or shared memory: 128 bytes
+CP_ASYNC = "cp.async writes without a store instruction"  # in `Line.nvcc`, of what it writes
 NOT_CORRECTED = "not corrected: "  # in `Line.nvcc`: the machine code has other accesses, and it is not known how
 
 
@@ -48,6 +49,7 @@ class Line:
     all_blocks: int = 0  # the cost in all blocks, scaled up from those that were traced; 0 with sass=True
     error: int = 0  # the standard error of that; 0 if all were traced
     complete: bool = True  # False: a trace of the kernel ended early, and the counts are lower bounds
+    passes: int = 0  # of global loads and stores, over the banks of the L1 cache at least
     nvcc: str = ""  # with sass=True: how nvcc changed these accesses, or why they are not corrected
 
     @property
@@ -75,7 +77,9 @@ class Line:
         """Cycles in which an SM's load and store units move the data at least; TMA moves tiles without them."""
         if self.space == "shared":
             return self.wavefronts
-        return 0 if self.kind.startswith("tile") else max(self.requests, self.ideal_sectors / PATH)
+        if self.kind.startswith("tile"):
+            return 0
+        return max(self.requests, self.ideal_sectors / PATH, self.passes if self.kind != "atomic" else 0)
 
     @property
     def source(self) -> str:
@@ -159,7 +163,7 @@ class Issued:
     """Instructions of the machine code that the warps of a kernel issue, in all traced blocks."""
 
     kernel: str
-    unit: str  # "issue": all; "float32", "float64", "integer", "special"
+    unit: str  # "issue": all; "float32", "float64", "integer", "special", "bits", "mma"
     number: float  # at least
 
 

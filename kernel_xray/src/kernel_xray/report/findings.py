@@ -12,7 +12,8 @@ from kernel_xray.runtime.kernel_fault import KernelFault
 
 Places = dict[int, symbols.Place]
 _KINDS = {"illegal-access": "out-of-bounds", "wrong-mask": "divergent-barrier"}
-SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received")  # over a line's accesses
+# Over a line's accesses.
+SUMS = ("requests", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "received", "passes")
 AS_TRACED = (  # of a launch
     *("kernel", "file", "line", "blocks", "traced_blocks", "shared_static", "shared_dynamic"),
     *("loading", "storing", "most_loads", "most_stores", "cut_blocks"),

@@ -7,11 +7,11 @@ of what they wait for, only a block's first load is known (limits_launch.py).
 DRAM: each sector that is read before the launch writes it comes from DRAM once. The L2 cache is taken to be cold when
 the first launch of a report begins; in later ones it may hold as much as fits into it. Of what is written, only what
 exceeds the L2 cache has to leave it before the launch ends.
-L2: each sector that is read or written crosses between the L2 cache and the SMs once; tiles of TMA, which pass by the
-L1 cache, cross each time that they are asked for.
+L2: each sector that is read or written crosses between the L2 cache and the SMs once. Tiles of TMA, which pass by the
+L1 cache, enter an SM each time that it asks for them; but SMs that ask for the same are served together.
 L1 and shared memory: an SM moves 128 bytes a cycle between its registers and its L1 cache or shared memory, one
-instruction at a time. The counts are the source's, which nvcc may compile to fewer accesses: with `sass=True` they are
-those of its machine code, and only then a bound.
+instruction at a time; a cp.async counts as one cycle. The counts are the source's, which nvcc may compile to fewer
+accesses: with `sass=True` they are those of its machine code, and only then a bound.
 Tensor cores: the products of wmma, mma.sync and wgmma, by the type of their factors.
 Of all that is done in an SM: a block runs on one SM, so where there are more blocks than SMs, some SM runs several of
 them; if all make the same requests, it takes that many times as long as one block. A function that asks how many SMs
@@ -27,7 +27,7 @@ Arithmetic: as many operations as the caller says that the work needs.
 from collections.abc import Mapping
 from functools import partial
 
-from kernel_xray.report.facts import NOT_CORRECTED, Facts, Launch, Line, Products
+from kernel_xray.report.facts import CP_ASYNC, NOT_CORRECTED, Facts, Launch, Line, Products
 from kernel_xray.report.gpu_models import GPU, find
 from kernel_xray.report.limits_issue import SPECIAL, issued
 from kernel_xray.report.limits_launch import launching
@@ -46,7 +46,8 @@ from kernel_xray.report.limits_share import (
 from kernel_xray.report.limits_table import LaunchLimits, Limit, Limits
 from kernel_xray.report.text import count_text
 
-_SECTOR = 32  # bytes
+_SECTOR, _PORT = 32, 128  # bytes; that an SM of Hopper takes in a cycle, by ncu 2025.3's peak of its crossbar's port
+_WAYS = ("load", "store")
 # Why a limit is not a bound.
 _SOURCE = "counted in the source"
 
@@ -107,13 +108,14 @@ def _l2(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     """In the direction in which more moves: loads and stores may cross at the same time."""
     if not gpu.l2_bytes_per_second:
         return []
-    tiles = [
-        share(launch, report, report.lines, partial(_sectors, kind)) * _SECTOR for kind in ("tile load", "tile store")
-    ]
-    moved = max(*_touched(launch), *tiles)
-    shared = "" if alike(launch, report) or not any(tiles) else SHAPES
-    estimate = of_sample(launch) or shared
-    return [Limit("L2", moved / gpu.l2_bytes_per_second, f"{_bytes(moved)} one way", estimate)]
+    crossing = max(_touched(launch))
+    seconds, work = crossing / gpu.l2_bytes_per_second, f"{_bytes(crossing)} one way"
+    tiles = _SECTOR * max(share(launch, report, report.lines, partial(_sectors, f"tile {way}")) for way in _WAYS)
+    into_sms = tiles / (_PORT * busy(launch, gpu) * gpu.clock_hz)
+    if into_sms > seconds:
+        seconds, work = into_sms, f"{_bytes(tiles)} of tiles, into the SMs"
+    shared = "" if alike(launch, report) or not tiles else SHAPES
+    return [Limit("L2", seconds, work, of_sample(launch) or shared)]
 
 
 def _sectors(kind: str, line: Line) -> int:
@@ -122,7 +124,8 @@ def _sectors(kind: str, line: Line) -> int:
 
 def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     """The cycles in which the SMs' load and store units move data, spread evenly over all SMs."""
-    cycles = share(launch, report, report.lines, _cycles)
+    copied = {(line.kernel, line.file, line.line) for line in report.lines if CP_ASYNC in line.nvcc}
+    cycles = share(launch, report, report.lines, partial(_cycles, copied))
     if not cycles:
         return []
     estimate = of_sample(launch) if report.sass and alike(launch, report) else _SOURCE
@@ -130,9 +133,11 @@ def _on_chip(launch: Launch, gpu: GPU, report: Facts) -> list[Limit]:
     return [Limit("L1 and shared memory", cycles / (busy(launch, gpu) * gpu.clock_hz), work, estimate)]
 
 
-def _cycles(line: Line) -> float:
-    """Nothing of a line that nvcc made in an unknown manner."""
-    return 0 if NOT_CORRECTED in line.nvcc else line.cycles
+def _cycles(copied: set[tuple], line: Line) -> float:
+    """Nothing of a line that nvcc made in an unknown manner; of cp.async, the requests: data pass by the registers."""
+    if NOT_CORRECTED in line.nvcc:
+        return 0
+    return line.requests if (line.kernel, line.file, line.line) in copied and line.space == "global" else line.cycles
 
 
 def _tensor(launch: Launch, gpu: GPU, products: Products) -> Limit:

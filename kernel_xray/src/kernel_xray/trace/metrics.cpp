@@ -4,7 +4,8 @@
 // banks of 4 bytes: a request is served in phases (lanes in halves for 8 bytes, in quarters for 16), and a phase
 // takes as many wavefronts as the fullest bank has different words. Two neighbouring phases are one if lanes pair up:
 // each lane reads the address of its neighbour, which is the next lane for all of them or the next but one (found on
-// an H200).
+// an H200). The L1 cache has the same banks: loads and stores of global memory by up to 4 bytes a lane take as many
+// passes at least (ncu on an H100: as many for columns of a matrix, more for random addresses).
 #include "trace/metrics.h"
 
 #include <algorithm>
@@ -39,7 +40,28 @@ bool count_ascending(Counts& counts, const Request& request, unsigned size) {
   return true;
 }
 
+// How many of these words are in the fullest bank.
+unsigned fullest_bank(uint64_t* words, unsigned n) {
+  uint8_t per_bank[kBanks] = {};
+  unsigned fullest = 0;
+  n = distinct(words, n);
+  for (unsigned k = 0; k < n; ++k) fullest = std::max<unsigned>(fullest, ++per_bank[words[k] % kBanks]);
+  return fullest;
+}
+
+unsigned passes(const Request& request) {
+  const auto address = [&](unsigned i) { return request.events[i]->address; };
+  if (request.events[0]->size > kWordBytes) return 1;
+  uint64_t words[kWarpSize], least = address(0), most = least;
+  for (unsigned i = 0; i < request.count; ++i) {
+    least = std::min(least, address(i)), most = std::max(most, address(i));
+    words[i] = address(i) / kWordBytes;
+  }
+  return most - least < kBanks * kWordBytes ? 1 : fullest_bank(words, request.count);
+}
+
 void count_global(Counts& counts, const Request& request) {
+  counts.passes += passes(request);
   if (count_ascending(counts, request, request.events[0]->size)) return;
   uint64_t sectors[2 * kWarpSize], bytes[kWarpSize];
   unsigned n = 0;
@@ -81,16 +103,13 @@ void count_shared(Counts& counts, const Request& request) {
   for (unsigned first = 0, end; first < kWarpSize; first = end) {
     end = first + lanes_of_phase(request, first, size);
     uint64_t words[kWarpSize * 2];
-    unsigned n = 0, fullest = 0;
+    unsigned n = 0;
     for (; i < request.count && request.lanes[i] < end; ++i) {
       const uint64_t address = request.events[i]->address;
       for (uint64_t word = address / kWordBytes; word <= (address + size - 1) / kWordBytes; ++word) words[n++] = word;
     }
     if (!n) continue;
-    n = distinct(words, n);
-    uint8_t per_bank[kBanks] = {};
-    for (unsigned k = 0; k < n; ++k) fullest = std::max<unsigned>(fullest, ++per_bank[words[k] % kBanks]);
-    counts.wavefronts += fullest;
+    counts.wavefronts += fullest_bank(words, n);
     counts.ideal_wavefronts += 1;
   }
 }

@@ -121,8 +121,9 @@ std::string as_json(const Counts& c, const std::string& kernel, uint64_t pc, Kin
       list(c.picture, [](const auto& at) { return "[" + json(at.first) + "," + json(at.second) + "]"; });
   return object("kernel", kernel, "pc", pc, "kind", kKinds[int(kind)], "space", kSpaces[int(c.space)], "requests",
                 c.requests, "sectors", c.sectors, "ideal_sectors", c.ideal_sectors, "wavefronts", c.wavefronts,
-                "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "lanes", c.lanes, "size", c.size,
-                "all_blocks", rounded(c.estimate.total), "error", rounded(c.estimate.error), "picture", picture);
+                "ideal_wavefronts", c.ideal_wavefronts, "received", c.received, "passes", c.passes, "lanes", c.lanes,
+                "size", c.size, "all_blocks", rounded(c.estimate.total), "error", rounded(c.estimate.error), "picture",
+                picture);
 }
 constexpr const char* kManner[kManners] = {"in 4",         "in 8",          "in 16",         "once",
                                            "once in 4",    "once in 8",     "once in 16",    "guarded",

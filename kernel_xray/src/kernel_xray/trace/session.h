@@ -31,6 +31,7 @@ struct Counts {  // of one program counter and kind
   Space space = Space::other;
   uint64_t requests = 0, sectors = 0, ideal_sectors = 0, wavefronts = 0, ideal_wavefronts = 0, lanes = 0;
   uint64_t received = 0;  // of tiles: sectors, once for each block that gets them
+  uint64_t passes = 0;    // over the banks of the L1 cache, at least
   uint32_t size = 0;
   Estimate estimate;
   std::vector<std::pair<unsigned, uint64_t>> picture;  // the fullest request: lanes and their virtual addresses
