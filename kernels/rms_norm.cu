@@ -12,19 +12,21 @@
 // distances and keeps the sums of its columns in registers. They end as a row of
 // `parts` for each block, which a small second kernel adds up: P such rows take 8PN
 // bytes more in float32. The order of additions is always the same, and does not depend
-// on the GPU.
+// on the number of SMs.
 //
 //   rms_norm_kernel                8 to 512 threads keep a row, or a cluster of up to
 //                                  16 blocks, up to 32 floats each, and its weights
-//   rms_norm_backward_kernel       32 to 512 threads have a row of x and one of grad in
-//                                  shared memory, up to 16 floats each, while the next
-//                                  rows are copied there
+//   rms_norm_backward_kernel       the same threads have a row of x and one of grad in
+//                                  shared memory, up to 16 floats each, or 32 halves,
+//                                  while the next rows are copied there
 //   *_long_kernel, weight_kernel   longer rows: they are read again, from the L2 cache
 //                                  if they fit
 //
 // Memory bandwidth limits all of them. Halves are computed in float and rounded once.
 // Rows of any number of columns are vectors of 16 bytes and single elements before and
-// after them, as in softmax.cu.
+// after them, as in softmax.cu. In backward the blocks of a cluster wait for each other
+// in each row; that and 120 of 132 SMs with clusters of 8, 112 with those of 16, limit
+// rows of 65,536 columns and more.
 
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
@@ -67,6 +69,11 @@ constexpr int kStages = sizeof(T) == 2 ? 5 : 3;
 // Vectors of a row that a thread has in backward: 16 floats or 8 doubles.
 template <typename T>
 constexpr int kBackward = (sizeof(T) == 8 ? 8 : 16) / Vector<T>::size;
+// The same for a row that 512 threads cannot keep so: 32 halves.
+template <typename T>
+constexpr int kBackwardLong = sizeof(T) == 2 ? 4 : kBackward<T>;
+constexpr int kSumBytes = 10 * 1024;  // two pairs for each warp of a cluster, and more
+constexpr int kFewRows = 64;          // for which copies of the weights do not pay
 constexpr int kStrip = 256;   // vectors side by side in a block of weight_kernel
 constexpr int kBands = 1024;  // blocks of weight_kernel, about
 
@@ -101,19 +108,21 @@ __device__ void widen(const Word& word, W (&wide)[size]) {
 
 // lanes: of a warp that have one row; warps: that have one, at most; a block's, if more
 // than 1. blocks: of a cluster, which have an equal share of one row each; most: 1
-// without clusters.
+// without clusters. pitch: if not 0, `weight` has copies for rows that begin anywhere,
+// so many elements apart: see shift_kernel.
 template <typename T, bool aligned, int lanes, int warps, int most>
 __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
                                   kResident<T, warps>)
     rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight,
                     T* __restrict__ out, int64_t rows, int columns, int blocks,
-                    Wide<T> eps) {
+                    int pitch, Wide<T> eps) {
   using V = Vector<T>;
   using W = Wide<T>;
   int threads = warps > 1 ? blockDim.x : lanes;
   int64_t block = most > 1 ? blockIdx.x / blocks : blockIdx.x,
           y = warps > 1 ? block : block * blockDim.y + threadIdx.y;
   Row<T, aligned> row(out, y, columns);
+  int64_t shift = pitch > 0 ? row.before : 0;
   if constexpr (most > 1) row = row.part(ladder::Cluster::rank(), blocks);
   // A row past the end is empty; its threads take part in the shuffles.
   if (y >= rows) row.count = row.before = row.after = 0;
@@ -121,10 +130,15 @@ __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
   uint4 values[vectors], w[vectors];  // not widened: so both fit
   ladder::load_fragment<aligned>(values, x, row.first, rows * columns, row.count,
                                  threads, T(0));
-  ladder::load_fragment<aligned>(w, weight, row.first - y * columns, columns, row.count,
+  ladder::load_fragment<aligned>(w, weight + shift * pitch,
+                                 row.first - y * columns - shift, columns, row.count,
                                  threads, T(0));
   W squares[1] = {0}, single[2] = {0, 0};
-  row.each_single([&](int64_t i, int k) { single[k] = W(x[i]); });
+  T w_single[2];
+  row.each_single([&](int64_t i, int k) {
+    single[k] = W(x[i]);
+    w_single[k] = weight[i - y * columns];
+  });
   struct alignas(2 * sizeof(W)) OfWarp {  // what a block can send
     W squares, unused;
   };
@@ -160,9 +174,17 @@ __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
     for (int j = 0; j < V::size; ++j) result.at[j] = T(wide[j] * (r * of_weight[j]));
     if (v < row.count) result.store(out + row.first, v);
   }
-  row.each_single([&](int64_t i, int k) {
-    out[i] = T(single[k] * (r * W(weight[i - y * columns])));
-  });
+  row.each_single(
+      [&](int64_t i, int k) { out[i] = T(single[k] * (r * W(w_single[k]))); });
+}
+
+// Copies of weight for rows that begin anywhere: copy s begins with element s, so that
+// the weights of all vectors of a row with s elements before them are vectors, too.
+template <typename T>
+__global__ void shift_kernel(const T* __restrict__ weight, T* __restrict__ copies,
+                             int columns, int pitch) {
+  int column = blockIdx.x * blockDim.x + threadIdx.x, from = column + blockIdx.y;
+  if (from < columns) copies[int64_t(blockIdx.y) * pitch + column] = weight[from];
 }
 
 template <typename T, bool aligned>
@@ -210,27 +232,58 @@ struct Coefficients {
   }
 };
 
+// Two sums as one value, which a block of a cluster can send.
+template <typename W>
+struct alignas(2 * sizeof(W)) Pair {
+  W first, second;
+};
+
+// Starts the copies of a thread's vectors to slot(0), slot(1), ... The first begins
+// with element `from` of p, which has n; the next are `step` elements apart. A vector
+// that does not begin at a multiple of 16 bytes is copied at once.
+template <bool aligned, typename Slot, typename T, int vectors>
+__device__ void copy_fragment(ladder::AsyncCopies& copies, Slot slot,
+                              const T* __restrict__ p, int64_t from, int step,
+                              int64_t n, const bool (&inside)[vectors]) {
+  bool copy = aligned || reinterpret_cast<uintptr_t>(p + from) % 16 == 0;
+#pragma unroll
+  for (int k = 0; k < vectors; ++k) {
+    int64_t i = from + k * step;
+    if (!inside[k]) continue;
+    if (copy) {
+      copies.start<16>(&slot(k), p + i, true);
+    } else {
+      slot(k) = ladder::load_anywhere(p, i, n);
+    }
+  }
+}
+
+// Both sums over a warp's lanes, through the same shuffles: half of the lanes have the
+// first, half the second.
+template <typename W>
+__device__ W one_of_sums(W first, W second, bool second_here) {
+  W mine = second_here ? second : first, other = second_here ? first : second;
+  mine += __shfl_xor_sync(ladder::kAll, other, kWarp / 2);
+  return ladder::sum_of_lanes<kWarp / 2>(mine);
+}
+
 // Groups in a block, which add up their sums at the end.
 template <int threads>
 constexpr int kGroups = threads < 128 ? 128 / threads : 1;
 
 // Two sums over the row's threads in two steps, so that other work and the barrier can
-// lie between them. Both sums go through the same shuffles: half of the lanes have one,
-// half the other.
-template <typename W, int threads>
+// lie between them. Both sums go through the same shuffles.
+template <typename W, int threads, bool in_a_warp = (threads < kWarp)>
 struct TwoSums {
-  static constexpr int warps = threads / ladder::kWarp;
+  static constexpr int warps = threads / kWarp;
   W of_warps[kGroups<threads>][2][warps];
 
   // All lanes of a warp must call it.
   __device__ void put(int y, W first, W second) {
-    int lane = threadIdx.x % ladder::kWarp;
-    bool upper = lane >= ladder::kWarp / 2;
-    W mine = upper ? second : first, other = upper ? first : second;
-    mine += __shfl_xor_sync(ladder::kAll, other, ladder::kWarp / 2);
-    mine = ladder::sum_of_lanes<ladder::kWarp / 2>(mine);
-    if (lane % (ladder::kWarp / 2) == 0)
-      of_warps[y][upper][threadIdx.x / ladder::kWarp] = mine;
+    int lane = threadIdx.x % kWarp;
+    bool upper = lane >= kWarp / 2;
+    W mine = one_of_sums(first, second, upper);
+    if (lane % (kWarp / 2) == 0) of_warps[y][upper][threadIdx.x / kWarp] = mine;
   }
 
   // After a barrier. All lanes of a warp must call it.
@@ -242,51 +295,73 @@ struct TwoSums {
     second = upper ? mine : other;
   }
 };
+// For several rows in a warp. Each lane has a place: no barrier is needed.
+template <typename W, int threads>
+struct TwoSums<W, threads, true> {
+  Pair<W> of_lanes[kGroups<threads>][threads];
+
+  __device__ void put(int y, W first, W second) {
+    of_lanes[y][threadIdx.x] = {ladder::sum_of_lanes<threads>(first),
+                                ladder::sum_of_lanes<threads>(second)};
+  }
+  __device__ void get(int y, W& first, W& second) const {
+    auto [one, two] = of_lanes[y][threadIdx.x];
+    first = one, second = two;
+  }
+};
 
 // The rows go through shared memory. A thread copies the vectors that it will read, so
 // it waits for its own copies only. While it computes a row's gradient it also adds up
 // the next row, whose sums other warps need a turn later: no warp waits for a
 // reduction. The rows after that are in flight.
-template <typename T, bool aligned, int threads>
+//
+// most: 1, or the blocks of a cluster at most, which have a share of the row each. A
+// group is the cluster then, and `threads` the most that a block has.
+template <typename T, bool aligned, int threads, int vectors, int most>
 __global__ void __launch_bounds__(threads* kGroups<threads>,
                                   512 / (threads * kGroups<threads>))
     rms_norm_backward_kernel(const T* __restrict__ grad, const T* __restrict__ x,
                              const T* __restrict__ weight, T* __restrict__ grad_x,
                              Wide<T>* __restrict__ parts, int64_t rows, int columns,
-                             int stages, Wide<T> eps) {
+                             int blocks, int stages, Wide<T> eps) {
   using V = Vector<T>;
   using W = Wide<T>;
-  constexpr int vectors = kBackward<T>, block = threads * kGroups<threads>;
+  constexpr int block = threads * kGroups<threads>;
   extern __shared__ __align__(16) char memory[];
   // Of a stage: grad, and x.
   auto rows_of = reinterpret_cast<V(*)[2][vectors][block]>(memory);
-  __shared__ TwoSums<W, threads> sums_of_row[2];  // of this row, and of the next
+  // Of this row, and of the next.
+  __shared__ std::conditional_t<(most > 1),
+                                ladder::ClusterValues<Pair<W>, most * threads / kWarp>,
+                                TwoSums<W, threads>>
+      sums_of_row[2];
+  int apart = most > 1 ? blockDim.x : threads, warps_of_row = apart / kWarp * blocks;
+  if constexpr (most > 1) {
+    for (auto& of_warps : sums_of_row) of_warps.begin(warps_of_row);
+  }
   int y = kGroups<threads> > 1 ? threadIdx.y : 0, thread = y * threads + threadIdx.x;
-  int64_t groups = int64_t(gridDim.x) * kGroups<threads>;
+  int64_t b = most > 1 ? blockIdx.x / blocks : blockIdx.x,
+          of_grid = most > 1 ? gridDim.x / blocks : gridDim.x,
+          groups = of_grid * kGroups<threads>;
   // Of the block's first group, which has the most rows.
-  int iterations = ceil_div(max(int64_t(0), rows - blockIdx.x), groups);
-  int64_t begin = blockIdx.x + int64_t(y) * gridDim.x;
+  int iterations = ceil_div(max(int64_t(0), rows - b), groups);
+  int64_t begin = b + y * of_grid;
   int count = begin < rows ? ceil_div(rows - begin, groups) : 0;
   Row<T, aligned> row(grad_x, begin, columns);
+  if constexpr (most > 1) row = row.part(ladder::Cluster::rank(), blocks);
+  int column = row.first - begin * columns;  // of the first vector
   // Elements: of this row's first vector that the thread has, to its next row.
   int64_t at = row.first + int(threadIdx.x) * V::size, step = groups * columns,
           ahead = stages * step;
   bool inside[vectors];
 #pragma unroll
-  for (int k = 0; k < vectors; ++k) inside[k] = k * threads + threadIdx.x < row.count;
+  for (int k = 0; k < vectors; ++k) inside[k] = k * apart + threadIdx.x < row.count;
   ladder::AsyncCopies copies;
+  int between = apart * V::size;  // elements, of a thread's vectors
+  int64_t n = rows * columns;
   auto request_of = [&](auto& to, const T* p, int64_t from) {
-    bool copy = aligned || reinterpret_cast<uintptr_t>(p + from) % 16 == 0;
-#pragma unroll
-    for (int k = 0; k < vectors; ++k) {
-      int64_t i = from + k * threads * V::size;
-      if (!inside[k]) continue;
-      if (copy) {
-        copies.start<16>(&to[k][thread], p + i, true);
-      } else {
-        to[k][thread] = ladder::load_anywhere(p, i, rows * columns);
-      }
-    }
+    auto slot = [&](int k) -> V& { return to[k][thread]; };
+    copy_fragment<aligned>(copies, slot, p, from, between, n, inside);
   };
   auto request = [&](int iteration, int64_t from, int stage) {
     if (iteration < count) {
@@ -319,9 +394,9 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
   W sums[vectors][V::size] = {}, sums_single[2] = {0, 0};
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
-    int v = k * threads + threadIdx.x;
+    int v = k * apart + threadIdx.x;
     w[k] = ladder::filled<V>(T(0));
-    if (inside[k]) w[k] = load<aligned>(weight, row.before, v, columns);
+    if (inside[k]) w[k] = load<aligned>(weight, column, v, columns);
     // Zeros where no copy writes.
 #pragma unroll 1
     for (int stage = inside[k] ? count : 0; stage < stages; ++stage) {
@@ -347,7 +422,39 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
       for (int k = 0; k < 2; ++k)
         add(W(single.g[k]), W(w_single[k]), W(single.value[k]));
     }
-    sums_of_row[iteration % 2].put(y, squares, products);
+    auto& sums = sums_of_row[iteration % 2];
+    if constexpr (most > 1) {
+      if (iteration == iterations) return;  // who would receive them may have ended
+      bool upper = threadIdx.x % kWarp >= kWarp / 2;
+      W mine = one_of_sums(squares, products, upper),
+        other = __shfl_xor_sync(ladder::kAll, mine, kWarp / 2);
+      sums.send({upper ? other : mine, upper ? mine : other}, blocks);
+    } else {
+      sums.put(y, squares, products);
+    }
+  };
+  // The sums of a row's threads.
+  auto total_of = [&](int iteration, W& squares, W& products) {
+    auto& sums = sums_of_row[iteration % 2];
+    if constexpr (most > 1) {
+      sums.wait(iteration / 2, warps_of_row);
+      squares = products = 0;
+      for (int i = threadIdx.x % kWarp; i < warps_of_row; i += kWarp) {
+        squares += sums.at[i].first;
+        products += sums.at[i].second;
+      }
+      bool upper = threadIdx.x % kWarp >= kWarp / 2;
+      W mine = one_of_sums(squares, products, upper),
+        other = __shfl_xor_sync(ladder::kAll, mine, kWarp / 2);
+      squares = upper ? other : mine;
+      products = upper ? mine : other;
+    } else {
+      sums.get(y, squares, products);
+    }
+  };
+  // Clusters wait for all values of a row instead, and lanes of a warp for none.
+  auto barrier = [&] {
+    if constexpr (most == 1 && threads >= kWarp) __syncthreads();
   };
   auto wait_for_next = [&] {  // for all groups of copies but the latest `stages` - 2
     if (stages > 4) return copies.template wait<3>();
@@ -357,12 +464,12 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
   };
   wait_for_next();
   add_up(0, 0, now);
-  __syncthreads();  // the first row's sums are written
+  barrier();  // the first row's sums are written
   for (int iteration = 0, stage = 0; iteration < iterations; ++iteration) {
     int next = stage + 1 < stages ? stage + 1 : 0;
     wait_for_next();
     W squares, products;
-    sums_of_row[iteration % 2].get(y, squares, products);
+    total_of(iteration, squares, products);
     add_up(iteration + 1, next, next_singles);
     if (kGroups<threads> == 1 || iteration < count) {
       Coefficients<W> coefficients(squares, products, W(columns), eps);
@@ -380,7 +487,7 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
 #pragma unroll
         for (int j = 0; j < V::size; ++j)
           result.at[j] = gradient(g[j], W(w[k].at[j]), value[j], sums[k][j]);
-        if (inside[k]) result.store(grad_x + at, k * threads);
+        if (inside[k]) result.store(grad_x + at, k * apart);
       }
       row.each_single([&](int64_t i, int k) {
         grad_x[i + iteration * step] =
@@ -392,7 +499,7 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
     request(iteration + stages, at + ahead, stage);
     at += step;
     stage = next;
-    __syncthreads();  // the next row's sums are written, and this row's are read
+    barrier();  // the next row's sums are written, and this row's are read
   }
   ladder::let_next_kernel_begin();
   // The block's first group adds up the sums of all. Aligned, element j of all vectors
@@ -403,6 +510,7 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
       sum += of_groups[other][index][threadIdx.x];
   };
   if constexpr (kGroups<threads> > 1) {
+    if (threads < kWarp) __syncthreads();  // all groups have read their rows
 #pragma unroll
     for (int k = 0; k < vectors; ++k) {
       for (int j = 0; j < V::size; ++j)
@@ -413,14 +521,15 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
     __syncthreads();  // the sums are written
     if (y > 0) return;
   }
-  W* part = parts + int64_t(blockIdx.x) * columns;
+  W* part = parts + b * columns;
+  int row_vectors = columns / V::size;
 #pragma unroll
   for (int k = 0; k < vectors; ++k) {
     if (inside[k]) {
-      int v = k * threads + threadIdx.x;
+      int i = column + (k * apart + threadIdx.x) * V::size;
       for (int j = 0; j < V::size; ++j) {
         total(sums[k][j], k * V::size + j);
-        part[aligned ? j * row.count + v : row.before + v * V::size + j] = sums[k][j];
+        part[aligned ? j * row_vectors + i / V::size : i + j] = sums[k][j];
       }
     }
   }
@@ -511,6 +620,15 @@ __global__ void __launch_bounds__(kStrip)
 // -------------------------------------------------------------------------------------
 // Launchers
 
+// How many clusters of this many blocks backward has: as many as an H100 runs at a
+// time. If rows begin anywhere it must be a multiple of 8, so that all of a cluster
+// begin alike: fewer, or, if each has enough rows then, 56, which run in some waves.
+inline int64_t clusters_of(int blocks, int64_t rows, bool aligned) {
+  int at_a_time = blocks == 2 ? 66 : (blocks < 16 ? 120 : 112) / blocks;
+  if (aligned || blocks == 2) return at_a_time;
+  return rows < 2048 && blocks < 16 ? at_a_time / 8 * 8 : 56;
+}
+
 // Calls go(threads as a Constant) with the fewest of `threads` that can keep a row in
 // registers, `vectors` each. Returns false if none can. Doubles, which are rare, have
 // no block between 128 threads and the largest: fewer kernels to build.
@@ -538,15 +656,17 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
     using T = scalar_t;
     const T *px = x.const_data_ptr<T>(), *pw = weight.const_data_ptr<T>();
     T* po = out.mutable_data_ptr<T>();
+    Tensor copies;
     auto launch = [&](auto aligned) {
       int64_t vectors = m.columns / Vector<T>::size;
       constexpr int most = ladder::kWidened<T>;  // of a thread
+      int pitch = 0;
       auto in_a_warp = [&](auto lanes) {
         constexpr int height = ladder::rows_of_block(lanes);
         if (vectors > lanes * most) return false;
         rms_norm_kernel<T, aligned, lanes, 1, 1>
             <<<ceil_div(m.rows, height), dim3(lanes, height), 0, stream>>>(
-                px, pw, po, m.rows, m.columns, 1, Wide<T>(eps));
+                px, pw, po, m.rows, m.columns, 1, pitch, Wide<T>(eps));
         return true;
       };
       if (in_a_warp(Constant<8>()) || in_a_warp(Constant<kWarp>())) return;
@@ -556,11 +676,21 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       constexpr auto clusters = rms_norm_kernel<T, aligned, kWarp, warps, kBlocks>;
       if (blocks == 1) {
         rms_norm_kernel<T, aligned, kWarp, warps, 1><<<m.rows, threads, 0, stream>>>(
-            px, pw, po, m.rows, m.columns, 1, Wide<T>(eps));
-      } else if (threads > kForward<T> ||
-                 !ladder::launch_clusters<clusters, kBlocks, kForward<T>>(
-                     m.rows, blocks, threads, stream, px, pw, po, m.rows,
-                     int(m.columns), blocks, Wide<T>(eps))) {
+            px, pw, po, m.rows, m.columns, 1, pitch, Wide<T>(eps));
+        return;
+      }
+      bool copy = !aligned && m.rows >= kFewRows && threads <= kForward<T>;
+      if (copy) {
+        pitch = (vectors + 1) * Vector<T>::size;
+        copies = torch::stable::new_empty(weight, {Vector<T>::size, pitch});
+        shift_kernel<<<dim3(ceil_div(m.columns, kLong), Vector<T>::size), kLong, 0,
+                       stream>>>(pw, copies.mutable_data_ptr<T>(), m.columns, pitch);
+      }
+      if (threads > kForward<T> ||
+          !ladder::launch_clusters<clusters, kBlocks, kForward<T>>(
+              m.rows, {blocks, int(threads)}, stream, px,
+              copy ? copies.const_data_ptr<T>() : pw, po, m.rows, int(m.columns),
+              blocks, pitch, Wide<T>(eps))) {
         rms_norm_long_kernel<T, aligned>
             <<<m.rows, kLong, 0, stream>>>(px, pw, po, m.rows, m.columns, Wide<T>(eps));
       }
@@ -595,28 +725,69 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
     auto launch = [&](auto aligned) {
       constexpr int size = Vector<T>::size;
       int64_t row_vectors = m.columns / size;
-      auto keep = [&](auto threads) {
+      // Calls go with how many stages of this size have room beside the sums of warps,
+      // and their bytes. Their number does not change the result. Returns false if two
+      // have none.
+      auto with_stages = [&](int stage, int sums, auto go) {
+        int room =
+            ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - sums;
+        int stages = std::min(kStages<T>, room / stage);
+        return stages >= 2 && go(stages, stages * stage);
+      };
+      auto keep_with = [&](auto threads, auto vectors) {
         constexpr int height = kGroups<threads>;
         int64_t blocks =
             ceil_div(std::min<int64_t>(m.rows, kThreads / threads), height);
         if (!aligned) blocks = std::max<int64_t>(1, blocks / size) * size;
         Tensor parts = wide(blocks, m.columns);
-        auto kernel = rms_norm_backward_kernel<T, aligned, threads>;
-        constexpr int stage = 2 * kBackward<T> * 16 * threads * height;
-        // For the warps' sums.
-        int room =
-            ladder::device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) - 1024;
-        // Their number does not change the result.
-        int stages = std::max(2, std::min(kStages<T>, room / stage));
-        STD_CUDA_CHECK(cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, stages * stage));
-        kernel<<<blocks, dim3(threads, height), stages * stage, stream>>>(
-            pg, px, pw, po, parts.template mutable_data_ptr<W>(), m.rows, m.columns,
-            stages, W(eps));
-        ladder::sum_parts_of_vectors<T, aligned ? size : 1>(parts, grad_weight, blocks);
+        auto kernel = rms_norm_backward_kernel<T, aligned, threads, vectors, 1>;
+        auto go = [&](int stages, int bytes) {
+          STD_CUDA_CHECK(cudaFuncSetAttribute(
+              kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+          kernel<<<blocks, dim3(threads, height), bytes, stream>>>(
+              pg, px, pw, po, parts.template mutable_data_ptr<W>(), m.rows, m.columns,
+              1, stages, W(eps));
+          ladder::sum_parts_of_vectors<T, aligned ? size : 1>(parts, grad_weight,
+                                                              blocks);
+          return true;
+        };
+        return with_stages(2 * vectors * 16 * threads * height, 1024, go);
       };
-      if (with_fewest_threads<T, 32, 64, 128, 256, 512>(row_vectors, kBackward<T>,
-                                                        keep))
+      bool kept = false;
+      auto keep = [&](auto threads) {
+        kept = keep_with(threads, Constant<kBackward<T>>());
+      };
+      if constexpr (sizeof(T) < 8) {  // fewer kernels for doubles
+        if (row_vectors <= 16) kept = keep_with(Constant<8>(), Constant<2>());
+      }
+      if (!kept)
+        with_fewest_threads<T, 32, 64, 128, 256, 512>(row_vectors, kBackward<T>, keep);
+      constexpr int most = 512, vectors = kBackwardLong<T>;  // of a block, of a thread
+      auto keep_in_cluster = [&] {
+        auto [blocks, threads] =
+            ladder::threads_of_row(row_vectors, vectors, most, most, kBlocks);
+        if (threads > most) return false;
+        int64_t clusters =
+            std::min<int64_t>(m.rows, clusters_of(blocks, m.rows, aligned));
+        if (!aligned) clusters = std::max<int64_t>(1, clusters / size) * size;
+        Tensor parts = wide(clusters, m.columns);
+        constexpr auto kernel =
+            rms_norm_backward_kernel<T, aligned, most, vectors, kBlocks>;
+        auto go = [&, b = blocks, t = int(threads)](int stages, int bytes) {
+          return ladder::launch_clusters<kernel, kBlocks, most>(
+              clusters, {b, t, bytes, bytes}, stream, pg, px, pw, po,
+              parts.template mutable_data_ptr<W>(), m.rows, int(m.columns), b, stages,
+              W(eps));
+        };
+        if (!with_stages(2 * vectors * 16 * most, kSumBytes, go)) return false;
+        ladder::sum_parts_of_vectors<T, aligned ? size : 1>(parts, grad_weight,
+                                                            clusters);
+        return true;
+      };
+      if (kept) return;
+      if (row_vectors <= most * vectors
+              ? keep_with(Constant<most>(), Constant<vectors>())
+              : keep_in_cluster())
         return;
       int64_t strips = ceil_div(ceil_div(m.columns, size), kStrip);
       ladder::Bands bands = ladder::bands_for(m.rows, strips, 1, kBands);

@@ -305,7 +305,7 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
   constexpr auto kernel = softmax_kernel<T, aligned, kWarp, kWarps, kVectors, kBlocks>;
   if (threads > kThreads ||
       !ladder::launch_clusters<kernel, kBlocks, kThreads>(
-          rows, blocks, threads, stream, x, out, rows, int(columns), blocks))
+          rows, {blocks, int(threads)}, stream, x, out, rows, int(columns), blocks))
     softmax_long_kernel<T, aligned><<<rows, kLong, 0, stream>>>(x, out, rows, columns);
 }
 

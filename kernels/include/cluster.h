@@ -135,7 +135,9 @@ struct Cluster {
 
 #endif
 
-// What each warp of a cluster's blocks has found, for all of them, once.
+// What each warp of a cluster's blocks has found, for all of them. In a loop there are
+// two, in turns: a warp that sends to one again has what all warps sent to the other,
+// so all have read this one.
 template <typename T, int most>  // warps in the cluster
 struct ClusterValues {
   T at[most];
@@ -148,21 +150,33 @@ struct ClusterValues {
     Cluster::sync();
   }
   // All lanes of a warp have the same value.
-  __device__ void exchange(const T& value, int blocks) {
+  __device__ void send(const T& value, int blocks) {
     int lane = threadIdx.x % 32,
         warp = (Cluster::rank() * blockDim.x + threadIdx.x) / 32;
     if (lane < blocks) Cluster::send(at[warp], lane, value, mailbox);
+  }
+  // turn: how often all have sent before.
+  __device__ void wait(int turn, int warps) {
+    Cluster::wait(mailbox, turn % 2);
+    if (threadIdx.x == 0) Cluster::expect_bytes(mailbox, warps * int(sizeof(T)));
+  }
+  __device__ void exchange(const T& value, int blocks) {  // once
+    send(value, blocks);
     Cluster::wait(mailbox, 0);
   }
 };
 
-// Launches `count` clusters of this many blocks of `threads` threads. Returns false,
-// and launches nothing, if the GPU cannot: clusters of more than 8 blocks, for example,
-// are not possible on every GPU. most_blocks, most_threads: for all calls.
+// Launches `count` clusters of this shape. Returns false, and launches nothing, if the
+// GPU cannot: clusters of more than 8 blocks, for example, are not possible on every
+// GPU. most_blocks, most_threads, most_bytes: for all calls.
+struct ClusterShape {
+  int blocks, threads;
+  int bytes = 0, most_bytes = 0;  // of dynamic shared memory
+};
 template <auto kernel, int most_blocks, int most_threads, typename... Args>
-bool launch_clusters(int64_t count, int blocks, int threads, cudaStream_t stream,
+bool launch_clusters(int64_t count, const ClusterShape& shape, cudaStream_t stream,
                      Args... args) {
-  if (!device_attribute(cudaDevAttrClusterLaunch) || count > INT_MAX / blocks)
+  if (!device_attribute(cudaDevAttrClusterLaunch) || count > INT_MAX / shape.blocks)
     return false;
   cudaLaunchAttribute cluster = {};
   cluster.id = cudaLaunchAttributeClusterDimension;
@@ -171,16 +185,20 @@ bool launch_clusters(int64_t count, int blocks, int threads, cudaStream_t stream
   config.stream = stream;
   config.attrs = &cluster;
   config.numAttrs = 1;
-  auto use = [&](int64_t grid, int blocks, int threads) {
+  auto use = [&](int64_t grid, int blocks, int threads, int bytes) {
     config.gridDim = dim3(grid);
     config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = bytes;
     cluster.val.clusterDim.x = blocks;
   };
   int largest = once_per_device([&] {
     STD_CUDA_CHECK(cudaFuncSetAttribute(
         kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    if (shape.most_bytes > 0)
+      STD_CUDA_CHECK(cudaFuncSetAttribute(
+          kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.most_bytes));
     for (int blocks = most_blocks; blocks > 1; blocks /= 2) {
-      use(blocks, blocks, most_threads);
+      use(blocks, blocks, most_threads, shape.most_bytes);
       int clusters = 0;
       if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess &&
           clusters > 0)
@@ -189,8 +207,8 @@ bool launch_clusters(int64_t count, int blocks, int threads, cudaStream_t stream
     cudaGetLastError();  // no launch has failed
     return 0;
   });
-  if (blocks > largest) return false;
-  use(count * blocks, blocks, threads);
+  if (shape.blocks > largest) return false;
+  use(count * shape.blocks, shape.blocks, shape.threads, shape.bytes);
   STD_CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, args...));
   return true;
 }

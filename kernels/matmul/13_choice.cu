@@ -1,4 +1,4 @@
-// 13_choice.cu: c = a @ b in bfloat16 for a caller: of 18 forms of matmul_cluster,
+// 13_choice.cu: c = a @ b in bfloat16 for a caller: of 20 forms of matmul_cluster,
 // matmul_split and the product with a and b swapped, the one whose predicted time is
 // least. One rung.
 //
@@ -11,18 +11,22 @@
 //          of it. Their sums in float32 are written, read and added up
 //   bytes  no form is faster than a, b and c are read and written, where the L2 cache
 //          is too small for them
+//   crowd  if b has few columns, all clusters read the same lines of it at the same
+//          time, and the L2 cache serves them one after the other. Clusters of four
+//          blocks that share a tile of b ask a quarter as often
 //
 //   time = max(launch + waves * tile + waves * steps of a tile * step, bytes)
 //          + parts' sums
 //
 // `step`, `tile` and `launch` of a form are measured: fitted, in microseconds, to 5,995
-// times of 357 shapes on an H100. For shapes that such a fit had not seen, the form
-// that it chose took 4% longer than the fastest of all (mean). GPUs with other clocks
-// and memory were not measured: the choice is as good there as both scale together. The
-// number of SMs is asked for.
+// times of 357 shapes on an H100; those of the last two forms, and the crowd, to 48
+// shapes with 16 to 64 columns and two with many tiles. For shapes that such a fit had
+// not seen, the form that it chose took 4% longer than the fastest of all (mean). GPUs
+// with other clocks and memory were not measured: the choice is as good there as both
+// scale together. The number of SMs is asked for.
 //
-// What limits it: at few columns or rows, or where rows of a or b do not begin at whole
-// lines, the L2 cache's requests, which the model does not know.
+// What limits it: at few rows, or where rows of a or b do not begin at whole lines, the
+// L2 cache's requests, which the model does not know.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
@@ -128,11 +132,16 @@ constexpr Form<E> kForms[] = {persistent<E, 256, 2>(0.712, 2.20, 2.34),
                               swap<E, 136, 256, 2, 1>(0.769, 3.09, 1.40),
                               swap<E, 168, 256, 2, 1>(0.952, 3.66, 1.28),
                               swap<E, 96, 64, 1, 4>(0.261, 0.22, 2.37),
-                              swap<E, 96, 128, 1, 4>(0.395, 0.92, 2.10)};
+                              swap<E, 96, 128, 1, 4>(0.395, 0.92, 2.10),
+                              swap<E, 64, 64, 4, 1>(0.225, 0.87, 1.47),
+                              swap<E, 96, 64, 4, 1>(0.275, 0.95, 1.67)};
 // Of sum_parts_kernel: its launch, and each byte of the parts' sums.
 constexpr double kSumLaunch = 4.24, kSumByte = 0.378e-6;
 // Of a, b and c: each byte, if they are more than the L2 cache keeps.
 constexpr double kMemoryByte = 0.333e-6, kCachedBytes = 25e6;
+// What a step takes longer for each cluster, from the 17th, that reads the same tile of
+// b at the same time.
+constexpr double kReader = 0.0045, kFewReaders = 16;
 constexpr int64_t kMostSumBytes = int64_t(1) << 29;
 
 // -------------------------------------------------------------------------------------
@@ -142,21 +151,27 @@ constexpr int64_t kMostSumBytes = int64_t(1) << 29;
 template <typename E>
 Plan plan_of(int form, const ladder::MatmulSizes& size) {
   const Form<E>& f = kForms<E>[form];
-  int64_t tiles = ceil_div(size.m, f.m) * ceil_div(size.n, f.n),
+  int64_t columns = ceil_div(size.n, f.n), tiles = ceil_div(size.m, f.m) * columns,
           steps = ceil_div(size.k, kK), at_once = f.at_once();
   int64_t bytes = 2 * (size.m * size.k + size.k * size.n + size.m * size.n);
   double memory = bytes > kCachedBytes ? bytes * kMemoryByte : 0;
   Plan best = {form, tiles, 1, 0};
+  // A step of `count` pieces of work, of which those for the same part of k of the same
+  // columns read the same tile of b.
+  auto step = [&](int64_t count, int parts) {
+    double readers = std::min(count, at_once) / double(columns * parts);
+    return f.step + kReader * std::max(0.0, readers - kFewReaders);
+  };
   // whole: tiles that are not split.
   auto consider = [&](int64_t whole, int parts) {
     int64_t split = tiles - whole, waves = ceil_div(whole, at_once),
             part_waves = ceil_div(split * parts, at_once);
     double sums = parts == 1 ? 0 : 4.0 * split * parts * f.m * f.n;
     if (sums > kMostSumBytes) return;
-    double products = f.launch + (waves + part_waves) * f.tile +
-                      (waves * ceil_div(steps, f.splits) +
-                       part_waves * ceil_div(steps, parts * f.splits)) *
-                          f.step;
+    double products =
+        f.launch + (waves + part_waves) * f.tile +
+        waves * ceil_div(steps, f.splits) * step(whole, 1) +
+        part_waves * ceil_div(steps, parts * f.splits) * step(split * parts, parts);
     double time =
         std::max(products, memory) + (parts == 1 ? 0 : kSumLaunch + sums * kSumByte);
     if (best.time == 0 || time < best.time) best = {form, whole, parts, time};

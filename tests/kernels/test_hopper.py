@@ -17,7 +17,7 @@ from helpers.paths import KERNELS
 from kernel_xray.build import flags
 
 FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu", "matmul/13_choice.cu")
-KERNELS_IN = dict(zip(FILES, (2, 8, 7, 19), strict=True))
+KERNELS_IN = dict(zip(FILES, (2, 8, 7, 21), strict=True))
 HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
 for_hopper = pytest.mark.skipif(
@@ -251,7 +251,7 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
 # -- The choice: each form, with k in one piece and in parts -----------------------------------------------------------
 
 PARTS = [(0, 1), (0, 2), (0, 3), (1, 2)]  # tiles that stay whole, parts of the others
-FORMS = range(18)
+FORMS = range(20)
 SPLITS = 3  # the form whose clusters have halves of k
 
 
@@ -291,7 +291,7 @@ def test_the_choice_is_the_form_with_the_least_time(choice):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [((18, 0, 1), "form must be 0 to 17, got 18"), ((0, -1, 1), "whole must be"), ((0, 0, 3), "parts must be 1 to 2")],
+    [((20, 0, 1), "form must be 0 to 19, got 20"), ((0, -1, 1), "whole must be"), ((0, 0, 3), "parts must be 1 to 2")],
 )
 def test_a_form_that_does_not_exist_is_refused(choice, given, message):
     with pytest.raises(RuntimeError, match=message):
@@ -315,6 +315,7 @@ FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
     "rows that nobody wrote": (4, 1, "matmul/12_split.cu", "i < zeros * F::stages", "i < 0"),
     "panels that nobody wrote": (0, 1, "matmul/12_cluster.cu", "filled < F::stages ? INT_MAX : n", "n"),
     "rows for one block": (17, 1, "include/hopper_swapped.h", "load<F::across>(", "load<1>("),
+    "columns for one block": (18, 1, "include/hopper_swapped.h", "load<F::down>(", "load<1>("),
     "a stage that a neighbour still reads": (
         12,
         1,

@@ -115,10 +115,10 @@ def test_one_dtype_is_right_and_an_xray_finds_no_fault(dtype, tmp_path):
 
 MISTAKES = {
     "a sum is read before it is written": ("__syncthreads();  // every warp's values", "//", "row.h"),
-    "the first row's sums are read before they are written": ("__syncthreads();  // the first row's sums", "//"),
-    "the next row's sums are read before they are written": ("__syncthreads();  // the next row's sums", "//"),
     "the sums begin before their parts are there": ("wait_for_kernel_before();\n", "\n", "column_sums.h"),
-    "a row's sums in the array of the row before": ("[iteration % 2].put", "[0].put"),
+    "the first row's sums are read before they are written": ("barrier();  // the first row's sums", "//"),
+    "the next row's sums are read before they are written": ("barrier();  // the next row's sums", "//"),
+    "a row's sums in the array of the row before": ("sums.put(y,", "sums_of_row[0].put(y,"),
 }  # fmt: skip
 
 
@@ -130,6 +130,60 @@ def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
     ops = load("mistaken_rms_norm", source, traced=True)
     found = {fault.kind for seed in range(5) for fault in faults(ops, (600, 3000), torch.float32, seed)}
     assert found == {"race"}
+
+
+def of_one_cluster(tmp_path):
+    """A source whose backward has one cluster of two blocks, or four if rows begin anywhere: each takes some rows."""
+    return mistaken(KERNELS / "rms_norm.cu", "blocks == 2 ? 66", "blocks == 2 ? 1", tmp_path)
+
+
+def gradient_report(ops, rows, columns, seed):
+    grad, x, weight = (randn(*shape, seed=i).cpu() for i, shape in enumerate([(rows, columns)] * 2 + [(columns,)]))
+    report = helpers.xray(ops.rms_norm_backward, grad, x, weight, seed=seed)
+    wanted = gradients(grad.double(), x.double(), weight.double())
+    right = report.result is not None and all(
+        torch.allclose(got.double(), exact, rtol=1e-4, atol=1e-4)
+        for got, exact in zip(report.result, wanted, strict=True)
+    )
+    return report, right
+
+
+CLUSTER_ROWS = ((5, 8200), (9, 8201))
+
+
+@pytest.mark.slow
+def test_a_cluster_takes_one_row_after_the_other(tmp_path):
+    ops = load("one_cluster", only(torch.float32, of_one_cluster(tmp_path), tmp_path), traced=True)
+    for shape in CLUSTER_ROWS:
+        for seed in range(5):
+            report, right = gradient_report(ops, *shape, seed)
+            assert right and report.faults == []
+
+
+CLUSTER_MISTAKES = {
+    "a row's sums before they have arrived": ("sums.wait(iteration / 2, warps_of_row);", ""),
+    "the phase of an earlier row": ("Cluster::wait(mailbox, turn % 2)", "Cluster::wait(mailbox, 0)", "cluster.h"),
+    "bytes of one phase alone": ("if (threadIdx.x == 0) Cluster::expect", "if (false) Cluster::expect", "cluster.h"),
+    "the weights of the block before": ("load<aligned>(weight, column, v", "load<aligned>(weight, row.before, v"),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", CLUSTER_MISTAKES)
+def test_a_mistake_in_a_cluster_is_found(mistake, tmp_path):
+    good, bad, *header = CLUSTER_MISTAKES[mistake]
+    source = mistaken(of_one_cluster(tmp_path), good, bad, tmp_path, *header)
+    ops = load("mistaken_cluster", only(torch.float32, source, tmp_path), traced=True)
+    found = (gradient_report(ops, 5, 8200, seed) for seed in range(5))
+    assert any(report.faults or not right for report, right in found)
+
+
+@pytest.mark.slow
+def test_rows_of_a_cluster_that_begin_anywhere_take_their_weights_from_copies(ops):
+    for dtype in (torch.bfloat16, torch.float32):
+        for columns in (16_401, 16_407):
+            x, weight = randn(70, columns, dtype=dtype), randn(columns, dtype=dtype, seed=1)
+            check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
 
 
 def changed(good, bad, tmp_path):

@@ -207,7 +207,7 @@ MISTAKES = {
         "    __syncthreads();  // every warp has written its state\n  }", "  }"
     ),
     "a cluster does not wait for its blocks": ("Cluster::wait(mailbox, 0);", "", "cluster.h"),
-    "a block expects too few bytes": ("warps * int(sizeof(T))", "8", "cluster.h"),
+    "a block expects too few bytes": ("init(mailbox, warps * int(sizeof(T)))", "init(mailbox, 8)", "cluster.h"),
     "no block waits until all have begun": ("sizeof(T)));\n    Cluster::sync();", "sizeof(T)));", "cluster.h"),
     "a warp writes where another one does": ("threadIdx.x) / 32;", "0) / 32;", "cluster.h"),
     "single elements after the vectors are left out": ("if (thread < after)", "if (thread + 1 < after)", "row.h"),

@@ -49,7 +49,7 @@ def test_only_what_an_edit_changes_is_compiled(built):
 def test_an_object_that_depends_on_a_file_that_no_text_names_is_not_kept(built):
     hidden = {
         **SOURCES,
-        "second.cu": '#define HIDDEN "hidden.h"\n#include HIDDEN\n',
+        "second.cu": '#ifndef HIDDEN\n#define HIDDEN "hidden.h"\n#endif\n#include HIDDEN\n',
         "hidden.h": "int second() { return 100; }\n",
     }
     assert built(hidden)[0] == 111
