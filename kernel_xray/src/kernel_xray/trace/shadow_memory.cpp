@@ -126,7 +126,7 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   bool race = false;
   const auto ordered = [&](const Access& before) { return happens_before(before, accessor, shift_); };
   const auto check = [&](const Access& before) __attribute__((always_inline)) {
-    if (!before.exists() || atomic_for_each_other(before, accessor, event.scope, shift_)) return;
+    if (!before.exists() || (strong && atomic_for_each_other(before, accessor, event.scope, shift_))) return;
     const bool unordered = !ordered(before);
     if (!unordered && !accessor.asynchronous()) return;
     const bool unfenced = accessor.asynchronous() && before.kind() == Kind::store && before.agent == Agent::thread &&
