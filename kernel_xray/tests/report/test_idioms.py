@@ -74,6 +74,13 @@ def test_a_correct_kernel_is_accepted(idiom, seeds):
             assert any(re.search(idiom.remark, line) for remark in report.remarks for line in sources(remark))
 
 
+def test_without_an_xray_a_thread_that_polls_lets_the_others_run():
+    idiom = next(one for one in IDIOMS if one.name == "block_flag")
+    tensors = [*map(torch.clone, idiom.inputs), *map(torch.empty_like, idiom.outputs)]
+    operators(idiom.family).untraced.block_flag(tensors, list(idiom.numbers), False)
+    assert torch.equal(tensors[idiom.answer], idiom.expected(*idiom.inputs))
+
+
 @each
 def test_its_twin_is_found(idiom, seeds, monkeypatch):
     if idiom.seconds:

@@ -13,7 +13,7 @@ namespace simt::trace {
 
 namespace {
 
-enum Form { plain, piece, is_volatile, ordered, atomic, quiet, swap, update };  // piece: of a larger object
+enum Form { plain, piece, is_volatile, ordered, atomic, quiet, swap, update, exchange };  // piece: of a larger object
 
 // In a cluster that is no longer watched, a lane stops only where it may wait for another thread.
 void pause(Lane& lane, uint64_t pc) {
@@ -51,6 +51,7 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
   event.quiet = form == quiet;
   event.swap = form == swap;
   event.update = form == update;
+  event.exchange = form == exchange;
   const bool strong =
       kind == Kind::atomic || form == ordered || (form == is_volatile && region->space == Space::global);
   event.scope = strong ? lane->scope : Scope::none;
@@ -237,7 +238,7 @@ HOOK void __tsan_atomic_signal_fence(int) {}
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                   \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                     \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::atomic);                   \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::exchange);                 \
     return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                         \
   }                                                                                                             \
   HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) { \

@@ -31,10 +31,11 @@ struct Event {
   uint16_t value;  // of a plain store: a hash of what it stored; 0: not known
   uint8_t size;
   Kind kind;
-  bool quiet;   // an atomic load that is part of another operation: not counted
-  bool swap;    // an atomic compare-and-swap of the kernel
-  bool update;  // an atomic update that a GPU makes too, in whatever order threads run; no poll, no exchange
-  Scope scope;  // of an atomic access, of a volatile one to global memory, which counts as atomic, and of a fence
+  bool quiet;     // an atomic load that is part of another operation: not counted
+  bool swap;      // an atomic compare-and-swap of the kernel
+  bool update;    // an atomic update that a GPU makes too, in whatever order threads run; no poll, no exchange
+  bool exchange;  // may give memory its first value: who calls atomicExch need not use the old one
+  Scope scope;    // of an atomic access, of a volatile one to global memory, which counts as atomic, and of a fence
 
   bool strong() const { return scope != Scope::none; }  // the memory model's word for such an access
 

@@ -246,7 +246,7 @@ void Races::check_fresh(unsigned i, const Event& event) {
   const uint64_t offset = event.address - region.virtual_start;
   const uint16_t written = region.written_before(offset, event.size, event.kind != Kind::load);
   const auto all = static_cast<uint16_t>((1u << event.size) - 1);
-  if (event.kind == Kind::store || written == all) return;
+  if (event.kind == Kind::store || event.exchange || written == all) return;
   if (Finding* found = cluster_.place("uninitialised-read", event.pc(), 0, i))
     found->message = (event.kind == Kind::load ? "reads " : "atomically updates ") + std::to_string(event.size) +
                      (event.size == 1 ? " byte" : " bytes") + " of " + region.name + ", " + std::to_string(offset) +

@@ -89,9 +89,9 @@ __global__ void block_flag_kernel(const int* a, int* boxes, int* flags, int* out
     if (!kBug) __threadfence_block();
     atomicExch_block(&flags[at], 1);
   } else {
-    while (atomicAdd_block(&flags[at], 0) == 0) {
+    const cuda::atomic_ref<int, cuda::thread_scope_block> flag(flags[at]);
+    while (flag.load(cuda::memory_order_acquire) == 0) {
     }
-    __threadfence_block();
     out[at] = boxes[at];
   }
 }

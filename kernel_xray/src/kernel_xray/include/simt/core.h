@@ -153,6 +153,7 @@ SIMT_CONVERGENT SIMT_API uint64_t warp_collective(Collective what, unsigned mask
 // The lanes of this warp that have not exited and could run together with this one.
 SIMT_CONVERGENT SIMT_API unsigned active_mask();
 SIMT_API void yield_thread();                        // lets the other threads of the block run (__nanosleep)
+SIMT_API void let_others_run();                      // likewise, outside of an X-ray, which switches by itself
 [[noreturn]] SIMT_API void exit_thread();            // ends this thread; its destructors do not run
 SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps

@@ -27,18 +27,14 @@ inline void atomic_release(::cuda::std::memory_order order) {
 
 // For a step of a loop that may wait for another thread of the block.
 inline void atomic_step(bool in_vain) {
-#ifndef SIMT_TRACED  // the traced mode switches threads by itself
-  if (in_vain && in_kernel()) yield_thread();
-#else
-  (void)in_vain;
-#endif
+  if (in_vain) let_others_run();
 }
 inline bool every_64th() {
 #ifndef SIMT_TRACED  // where the count itself would be an access
   static thread_local unsigned count = 0;
   return ++count % 64 == 0;
 #else
-  return false;
+  return true;
 #endif
 }
 

@@ -43,6 +43,9 @@ void yield_thread() {
   else
     worker.yield();
 }
+void let_others_run() {
+  if (in_kernel() && !trace::in_traced_block()) current_worker->yield();
+}
 void tensor_work(TensorType factors, unsigned multiply_adds) noexcept {
   if (!trace::in_traced_block()) return;
   const unsigned rank = trace::this_block->cluster.running_rank();
