@@ -64,6 +64,7 @@ RMS_NORM = on_matrices(
                 Launch((70, 1000), "float16"),
                 Launch((33, 1001), "float32"),  # with single elements before and after the vectors
                 Launch((3, 40000), "float32", kernel="rms_norm_long_kernel"),
+                Launch((64, 20001), "float32", kernel="shift_kernel", note="shifted weights"),
             ),
         ),
     ),
