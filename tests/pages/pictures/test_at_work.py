@@ -55,7 +55,8 @@ def test_stages_are_filled_while_others_are_multiplied():
 
 
 def test_attention_keeps_queries_or_keys_and_skips_what_the_mask_hides():
-    ops = extension("attention_traced", ("attention.cu",), traced=True, flags=("-DLADDER_ONLY=BFloat16",))  # lesson 17's
+    lesson_17s = ("-DLADDER_ONLY=BFloat16",)
+    ops = extension("attention_traced", ("attention.cu",), traced=True, flags=lesson_17s)
     q, k, v, grad = (torch.randn(1, 1, 128, 64).bfloat16() for _ in range(4))
     forward = helpers.xray(ops.attention, q, k, v, True, film=True)
     assert "attention_kernel, block 0: keeps queries 0-127, loops over keys 0-63, 64-127" in repr(
