@@ -101,4 +101,5 @@ class Limits:
         largest = [each.bound or each.limits[0] for each in self.launches if each.limits]
         what = "bound" if all(limit.is_bound for limit in largest) else "estimate"
         least = sum(limit.seconds for limit in largest)
-        return f": measured {measured * 1e6:.4g} us, {measured / least:.2f} times the {what}"
+        us = measured * 1e6
+        return f": measured {us:{',.0f' if us >= 1000 else '.4g'}} us, {measured / least:.2f} times the {what}"
