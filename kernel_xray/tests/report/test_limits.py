@@ -285,7 +285,7 @@ def test_the_figure_has_a_bar_for_each_resource_and_a_tick_where_it_was_measured
     assert [label.get_text() for label in axes.get_yticklabels()] == ["DRAM", "L2", "L1 and shared memory"]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([1000, 473.4, 0.1224], rel=1e-3)
     assert axes.lines[0].get_xdata()[0] == pytest.approx(1260)
-    assert "measured 1260 us, 1.26 times the bound" in repr(found.plot(measured=1.26e-3))
+    assert "measured 1,260 us, 1.26 times the bound" in repr(found.plot(measured=1.26e-3))
     assert not found.plot().axes[0].lines
     for report, measured, message in (
         (found, 0.0, "measured is 0.0; it must be greater than 0"),
