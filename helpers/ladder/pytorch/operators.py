@@ -317,11 +317,7 @@ def attention_decode() -> Overload:
     all if None. causal: query i is token length - queries + i, and sees no later one. No gradients.
     """
     op = _overload("attention_decode")
-
-    def fake(q, k, v, causal=False, scale=None, lengths=None):
-        return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=torch.float32)
-
-    return first_class(op, fake=fake, vmap=looped(op))
+    return first_class(op, fake=_attention_fake, vmap=looped(op))
 
 
 @functools.cache
@@ -356,17 +352,18 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
     return call
 
 
+def _attention_fake(q, k, v, *rest):
+    wide = torch.promote_types(q.dtype, torch.float32)
+    return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
+
+
 def _attention(op: Overload, op_backward: Overload) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
         saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
         return *op_backward(*saved, *ctx.scalars), *(None for _ in ctx.scalars)
 
-    def fake(q, k, v, *rest):
-        wide = torch.promote_types(q.dtype, torch.float32)
-        return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
-
     return first_class(
-        op, fake=fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
+        op, fake=_attention_fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
     )
 
 

@@ -29,11 +29,12 @@ class Units:
         free = build.target == "gpu" or all(names[path] != str(path) for path in texts)
         if len(build.sources) < 2 or not free or any(_TWO_STEPS.match(flag) for flag in build.cuda_cflags):
             return
+        conditions = build.conditions(texts)
         for source in build.sources:
             paths = closure([source], build.include_paths)
             read = [(names[path], read_source(places[path]).replace(str(folder), "")) for path in paths]
             called = extension if any(sources.EXTENSION_NAME in text for _, text in read) else ""
-            self._keys[places[source]] = cache.digest("object", read, called, *build.conditions(texts))
+            self._keys[places[source]] = cache.digest("object", read, called, *conditions)
 
     def reused(self, options: dict[str, Any]) -> dict[str, Any]:
         """PyTorch's arguments, with kept objects in place of the sources that they were compiled from."""
