@@ -80,8 +80,12 @@ class Answer:
     def _build(self, name: str, source: str) -> dict:
         self._name, self._source = name, source
         try:
-            with _loading(source):
-                namespace, traced = _load_both(name, source)
+            try:
+                with _loading(source):
+                    namespace, traced = _load_both(name, source)
+            except preprocessed.Stale:  # and its folder is deleted
+                with _loading(source):
+                    namespace, traced = _load_both(name, source)
         except BuildError as error:
             return {"problem": advice.on_build(name, str(error).partition("; the exception's `output`")[0])[:_TEXT]}
         except (python_answer.Failed, Refused) as error:

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+from kernel_xray.machine import eviction
 from kernel_xray.runtime import libsimt
 
 _MARKER = re.compile(r'# \d+ "(.*)"(?: \d)*')
@@ -26,15 +27,24 @@ _UNSEEN = re.compile(
 )
 
 
+class Stale(Exception):
+    """A kept build cannot be expanded again: a copy of the course made it that has moved or gone with its headers."""
+
+
 def problem(text: str, source: Path, folder: Path) -> str:
     """Why the answer `source`, with this text, is not loaded from the folder of its build, or "".
 
-    Raises subprocess.CalledProcessError if the preprocessor fails on a source that it has just expanded.
+    Raises Stale if the preprocessor fails on a source that a compiler has read; the folder is deleted then.
     """
     if _RENAMES.search(_COMMENT.sub("", _SPLICE.sub("", text))):
         return "it has a #line directive; leave it away: messages name the lines of the file"
     first = {name for path in (folder / "translated").iterdir() if (name := _name_in(path, source.name))}
-    own = "\n".join(_lines_of(first | {str(source), str(source.resolve())}, _expanded(folder)))
+    try:
+        expanded = _expanded(folder)
+    except subprocess.CalledProcessError as error:
+        eviction.delete(folder)
+        raise Stale(f"{source.name} does not expand: {str(error.stderr)[-500:]}") from error
+    own = "\n".join(_lines_of(first | {str(source), str(source.resolve())}, expanded))
     found = _UNSEEN.search(own.replace(_FENCE, ""))
     if found is None:
         return ""

@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
-from helpers.practice import object_code, object_file, preprocessed
+import helpers
+from helpers.practice import judge, object_code, object_file, preprocessed, registry
 from kernel_xray.build import flags
+from kernel_xray.machine import cache
 from kernel_xray.runtime import libsimt
 
 pytestmark = pytest.mark.skipif(not object_code.supported(), reason="no object code in ELF, or no objdump here")
@@ -153,3 +155,20 @@ def test_what_a_precompiled_header_defines_is_expanded_and_the_rest_of_it_left_o
     subprocess.run([*libsimt.compiler().split(), f"-I{tmp_path}", *made], cwd=tmp_path, check=True)
     assert "untraced" in said(tmp_path, "UNTRACED void f() {}")
     assert preprocessed._expanded(tmp_path).count("of_header") == 0
+
+
+def test_a_build_whose_headers_have_gone_is_stale_and_deleted(tmp_path):
+    (folder := tmp_path / "build").mkdir()
+    with pytest.raises(preprocessed.Stale, match=r"answer\.cu does not expand: .*gone\.h"):
+        said(folder, '#include "gone.h"\nvoid f() {}')
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(helpers.target != "simulator", reason="on a GPU, an answer's source is not expanded")
+def test_an_answer_that_a_copy_of_the_course_built_which_has_gone_is_built_again(tmp_path):
+    (answer := tmp_path / "roll.cu").write_text(registry.find("roll").solution.read_text() + "// built elsewhere\n")
+    assert judge.check_file("roll", answer).accepted
+    for ninja in cache.root().glob("roll-*/build.ninja"):
+        if "// built elsewhere" in (ninja.parent / "translated" / "0_roll.cu.cpp").read_text():
+            ninja.write_text(ninja.read_text().replace("-I", "-I/gone").replace("-isystem ", "-isystem /gone"))
+    assert judge.check_file("roll", answer).accepted
