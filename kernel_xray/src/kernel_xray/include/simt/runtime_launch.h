@@ -73,25 +73,28 @@ template <typename T>
 using KeptAs = std::conditional_t<std::is_trivially_destructible_v<T>, T, Kept<T>>;
 
 template <typename... Parameters>
-struct PointerCall {
+struct PointerCall : Arguments<KeptAs<std::decay_t<Parameters>>...> {
+  using Kept = Arguments<KeptAs<std::decay_t<Parameters>>...>;
   void (*kernel)(Parameters...);
-  std::tuple<KeptAs<std::decay_t<Parameters>>...> arguments;
-  void operator()() {
+
+  template <typename... Given>
+  SIMT_HERE explicit PointerCall(void (*kernel_)(Parameters...), Given&&... given)
+      : Kept(std::index_sequence_for<Parameters...>(), static_cast<Given&&>(given)...), kernel(kernel_) {}
+  SIMT_HERE void operator()() { this->give(CopiesOfBytes(), *this); }
+
+  SIMT_HERE void operator()(CopiesOfBytes pass, KeptAs<std::decay_t<Parameters>>&... kept) const {
     if constexpr ((std::is_trivially_destructible_v<std::decay_t<Parameters>> && ...)) {
-      std::apply(kernel, arguments);
+      kernel(kept...);
     } else {
-      std::apply([this](auto&... kept) { CopiesOfBytes()(kernel, static_cast<std::decay_t<Parameters>&>(kept)...); },
-                 arguments);
+      pass(kernel, static_cast<std::decay_t<Parameters>&>(kept)...);
     }
   }
 };
 
 template <typename... Parameters, size_t... i>
 Closure make_closure(const void* kernel, [[maybe_unused]] void** arguments, std::index_sequence<i...>) {
-  using Call = PointerCall<Parameters...>;
-  auto* call = new Call{
-      reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(kernel)),
-      std::tuple<KeptAs<std::decay_t<Parameters>>...>(*static_cast<std::decay_t<Parameters>*>(arguments[i])...)};
+  auto* call = new PointerCall<Parameters...>(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(kernel)),
+                                              *static_cast<std::decay_t<Parameters>*>(arguments[i])...);
   Closure closure = closure_of(*call);
   closure.on_heap = true;
   return closure;
@@ -160,8 +163,7 @@ cudaError_t cudaLaunchCooperativeKernel(T* kernel, dim3 grid, dim3 block, void**
 template <typename... Parameters, typename... Arguments>
 cudaError_t cudaLaunchKernelEx(simt::detail::ConfigAt config, void (*kernel)(Parameters...), Arguments&&... arguments) {
   static_assert(sizeof...(Parameters) == sizeof...(Arguments), "a launch needs one argument for each parameter");
-  using Copies = std::tuple<simt::detail::KeptAs<std::decay_t<Parameters>>...>;
-  simt::detail::PointerCall<Parameters...> call{kernel, Copies(std::forward<Arguments>(arguments)...)};
+  simt::detail::PointerCall<Parameters...> call(kernel, std::forward<Arguments>(arguments)...);
   const auto* address = reinterpret_cast<const void*>(simt::known(nullptr, kernel));
   return simt::detail::launch_closure(config, address, simt::closure_of(call));
 }

@@ -22,7 +22,8 @@ class StoredLaunch {
  public:
   StoredLaunch(const Site& site, const Config& config, const Closure& closure)
       : site_(site), config_(config), closure_(closure) {
-    if (!closure.on_heap) closure_.state = closure.copy(closure.state);  // else it takes the closure over
+    if (!closure.on_heap)
+      closure_.state = closure.copy(closure.state, closure.bytes);  // else it takes the closure over
     closure_.on_heap = true;
     state_.reset(closure_.state, closure_.destroy);
   }
