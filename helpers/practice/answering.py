@@ -83,7 +83,7 @@ class Answer:
             try:
                 with _loading(source):
                     namespace, traced = _load_both(name, source)
-            except preprocessed.Stale:  # and its folder is deleted
+            except preprocessed.Stale:  # now it is built again
                 with _loading(source):
                     namespace, traced = _load_both(name, source)
         except BuildError as error:

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from kernel_xray.machine import eviction
+from kernel_xray.machine import cache
 from kernel_xray.runtime import libsimt
 
 _MARKER = re.compile(r'# \d+ "(.*)"(?: \d)*')
@@ -34,7 +34,7 @@ class Stale(Exception):
 def problem(text: str, source: Path, folder: Path) -> str:
     """Why the answer `source`, with this text, is not loaded from the folder of its build, or "".
 
-    Raises Stale if the preprocessor fails on a source that a compiler has read; the folder is deleted then.
+    Raises Stale if the preprocessor fails on a source that a compiler has read; the next load builds it again.
     """
     if _RENAMES.search(_COMMENT.sub("", _SPLICE.sub("", text))):
         return "it has a #line directive; leave it away: messages name the lines of the file"
@@ -42,7 +42,8 @@ def problem(text: str, source: Path, folder: Path) -> str:
     try:
         expanded = _expanded(folder)
     except subprocess.CalledProcessError as error:
-        eviction.delete(folder)
+        with cache.locked(folder):
+            (folder / cache.RECORD).unlink(missing_ok=True)
         raise Stale(f"{source.name} does not expand: {str(error.stderr)[-500:]}") from error
     own = "\n".join(_lines_of(first | {str(source), str(source.resolve())}, expanded))
     found = _UNSEEN.search(own.replace(_FENCE, ""))

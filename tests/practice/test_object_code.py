@@ -157,11 +157,11 @@ def test_what_a_precompiled_header_defines_is_expanded_and_the_rest_of_it_left_o
     assert preprocessed._expanded(tmp_path).count("of_header") == 0
 
 
-def test_a_build_whose_headers_have_gone_is_stale_and_deleted(tmp_path):
-    (folder := tmp_path / "build").mkdir()
+def test_a_build_whose_headers_have_gone_is_stale_and_will_be_built_again(tmp_path):
+    (record := tmp_path / cache.RECORD).write_text("{}")
     with pytest.raises(preprocessed.Stale, match=r"answer\.cu does not expand: .*gone\.h"):
-        said(folder, '#include "gone.h"\nvoid f() {}')
-    assert not folder.exists()
+        said(tmp_path, '#include "gone.h"\nvoid f() {}')
+    assert not record.exists()
 
 
 @pytest.mark.skipif(helpers.target != "simulator", reason="on a GPU, an answer's source is not expanded")
