@@ -10,6 +10,7 @@ from kernel_xray.runtime import libsimt
 # compiles faster than -O3, and the code runs as fast; -Og compiles faster still, for short runs.
 OPTIMISATION = os.environ.get("KERNEL_XRAY_OPTIMISATION", "-O2")
 _SIMULATOR = [OPTIMISATION, "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math", "-D__SIMT__"]
+_SIMULATOR.append("-fno-delete-null-pointer-checks")  # else clang leaves away what accesses a null that it sees
 _SIMULATOR.append("-fno-semantic-interposition")  # else no kernel of a shared library is inlined into its loop
 if platform.system() == "Linux":
     _SIMULATOR.append("-fstack-clash-protection")  # a huge frame must touch the guard, not jump over it

@@ -28,10 +28,11 @@ inline int __double2loint(double x) { return static_cast<int>(::simt::bit_cast<u
   inline To name##suffix(From x) {                                 \
     return ::simt::detail::to_integer<To>(x, ::simt::Round::mode); \
   }
+// 0 apart: clang converts an unsigned one by a subtraction, which gives -0 when it rounds down.
 #define SIMT_FROM_INTEGER(suffix, mode, name, From, To)                                                             \
   template <int = 0>                                                                                                \
   inline To name##suffix(From x) {                                                                                  \
-    if constexpr (::simt::Round::mode == ::simt::Round::nearest) return static_cast<To>(x);                         \
+    if (::simt::Round::mode == ::simt::Round::nearest || x == 0) return static_cast<To>(x);                         \
     return ::simt::detail::rounded<To>(                                                                             \
         ::simt::Round::mode, [](volatile From& a, volatile int&, volatile int&) { return static_cast<To>(a); }, x); \
   }
