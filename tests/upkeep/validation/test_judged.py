@@ -2,12 +2,13 @@
 
 import json
 import statistics
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
 from helpers.paths import DOCS
-from helpers.upkeep.validation import judged
+from helpers.upkeep.validation import judged, judged_calls
 from helpers.upkeep.validation.recorded_calls import SAMPLED, by_resource, recorded
 
 MOST = 1.02  # the bound over the measured time
@@ -45,11 +46,38 @@ def test_limits_are_set_beside_launches_of_the_same_names():
     one = {"op": op, "variant": variant, "dtype": dtype, "shape": [*shape], "kernel": "add_kernel"}
     fill = one | {"kernel": "fill_kernel"}  # of PyTorch, which the X-ray does not see
     records = [fill, one]
-    assert judged.complete(records, lambda call: [("add_kernel", {"L2": 1e-6, "DRAM": 2.00004e-6})]) == []
+    assert judged.complete(records, CALL.key, [("add_kernel", {"L2": 1e-6, "DRAM": 2.00004e-6})]) == ""
     assert records[1]["bounds"] == {"DRAM": 2e-6, "L2": 1e-6} and list(records[1]["bounds"]) == ["DRAM", "L2"]
     assert "bounds" not in fill
-    (why,) = judged.complete([one], lambda call: [("add_kernel", {}), ("add_kernel", {})])
-    assert "other launches under ncu" in why and str(shape) in why
+    assert judged.complete([one], CALL.key, [("add_kernel", {}), ("add_kernel", {})]) == "other launches under ncu"
+
+
+def test_a_run_goes_on_where_an_earlier_one_stopped(tmp_path, monkeypatch, capsys):
+    keys = list(judged_calls.calls())
+    first, second, third, micro = keys[0], keys[1], keys[2], keys[-1]
+    known = {"kernel": "a_kernel", "seconds": 30e-6, "ncu": {"DRAM": 84.0}}
+    names = ("op", "variant", "dtype", "shape")
+    records = [known | dict(zip(names, key, strict=True)) for key in (first, second, third, micro)]
+    records[0]["bounds"] = {"DRAM": 20e-6}
+    path = tmp_path / judged.PATH.name
+    path.write_text(json.dumps({"machine": {"gpu": "h100"}, "records": records}))
+    asked = []
+
+    def bounds(gpu, key):
+        asked.append(key)
+        if key == third:
+            raise RuntimeError("no such tool\nat all")
+        return [("a_kernel", {"L2": 10e-6})]
+
+    monkeypatch.setattr(judged_calls, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
+    assert judged_calls.main([str(tmp_path)], bounds) == 0
+    assert asked == [second, third, micro] and micro[0] == "micro"
+    assert "no such tool" in capsys.readouterr().out
+    written = json.loads(path.read_text())["records"]
+    assert [each.get("bounds") for each in written] == [{"DRAM": 20e-6}, {"L2": 10e-6}, None, {"L2": 10e-6}]
+    asked.clear()
+    judged_calls.main([str(tmp_path)], bounds)
+    assert asked == [third]
 
 
 def test_a_limiter_agrees_if_ncu_calls_the_same_resource_highest():
