@@ -125,6 +125,8 @@ def table(records: Sequence[dict]) -> str:
     """How useful the bounds are, as text."""
     lines = []
     for name, some in (("20 us or longer", compared(records)), ("at 80% of a peak", near_a_peak(records))):
+        if not some:
+            continue
         ratios, named = [ratio(r) for r in some], sum(map(agrees, some))
         lines.append(
             f"{name:<20}{len(some):>4} launches, measured / bound {statistics.median(ratios):.2f} (median), "

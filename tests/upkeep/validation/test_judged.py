@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from helpers.paths import DOCS
-from helpers.upkeep.validation import judged, judged_calls
+from helpers.upkeep.validation import judged, judged_calls, ncu
 from helpers.upkeep.validation.recorded_calls import SAMPLED, by_resource, recorded
 
 MOST = 1.02  # the bound over the measured time
@@ -53,31 +53,45 @@ def test_limits_are_set_beside_launches_of_the_same_names():
 
 
 def test_a_run_goes_on_where_an_earlier_one_stopped(tmp_path, monkeypatch, capsys):
-    keys = list(judged_calls.calls())
-    first, second, third, micro = keys[0], keys[1], keys[2], keys[-1]
-    known = {"kernel": "a_kernel", "seconds": 30e-6, "ncu": {"DRAM": 84.0}}
-    names = ("op", "variant", "dtype", "shape")
-    records = [known | dict(zip(names, key, strict=True)) for key in (first, second, third, micro)]
-    records[0]["bounds"] = {"DRAM": 20e-6}
-    path = tmp_path / judged.PATH.name
-    path.write_text(json.dumps({"machine": {"gpu": "h100"}, "records": records}))
-    asked = []
+    keys = [
+        ("add", "simple", "float32", (1,)),
+        ("add", "simple", "float32", (2,)),
+        (judged_calls.MICRO, "load", "", ()),
+    ]
+    path, counted, asked, broken = tmp_path / judged.PATH.name, [], [], {"micro", keys[1]}
+    monkeypatch.setattr(judged_calls, "calls", lambda: dict.fromkeys(keys))
+    monkeypatch.setattr(judged_calls, "machine_record", lambda commit: {"gpu": "h100"})
+    monkeypatch.setattr(judged_calls, "ProcessPoolExecutor", lambda **_: ThreadPoolExecutor(1))
+
+    def measure(out, operator):
+        counted.append(operator)
+        if operator in broken:
+            raise ncu.NcuError("no counters")
+        names = ("op", "variant", "dtype", "shape")
+        return [dict(zip(names, k, strict=True)) | {"kernel": "k"} | record(None) for k in keys if k[0] == operator]
 
     def bounds(gpu, key):
         asked.append(key)
-        if key == third:
+        if key in broken:
             raise RuntimeError("no such tool\nat all")
-        return [("a_kernel", {"L2": 10e-6})]
+        return [("k", {"L2": 10e-6})]
 
-    monkeypatch.setattr(judged_calls, "ProcessPoolExecutor", lambda *_, **__: ThreadPoolExecutor(1))
-    assert judged_calls.main([str(tmp_path)], bounds) == 0
-    assert asked == [second, third, micro] and micro[0] == "micro"
-    assert "no such tool" in capsys.readouterr().out
-    written = json.loads(path.read_text())["records"]
-    assert [each.get("bounds") for each in written] == [{"DRAM": 20e-6}, {"L2": 10e-6}, None, {"L2": 10e-6}]
+    def written():
+        return {judged.key_of(each): each["bounds"] for each in json.loads(path.read_text())["records"]}
+
+    assert judged_calls.main([str(tmp_path)], measure, bounds) == 1
+    assert counted == ["add", "micro"] and "no counters" in capsys.readouterr().out
+    assert written() == {keys[0]: {"L2": 10e-6}, keys[1]: None}
+    broken.remove("micro")
+    counted.clear()
+    assert judged_calls.main([str(tmp_path)], measure, bounds) == 0
+    assert counted == ["micro"] and "no such tool" in capsys.readouterr().out
+    assert written() == {keys[0]: {"L2": 10e-6}, keys[1]: None, keys[2]: {"L2": 10e-6}}
+    broken.clear()
     asked.clear()
-    judged_calls.main([str(tmp_path)], bounds)
-    assert asked == [third]
+    monkeypatch.setattr(judged_calls, "PATH", path)
+    assert judged_calls.main([], measure, bounds) == 0 and asked == [keys[1]]
+    assert set(map(str, written().values())) == {"{'L2': 1e-05}"} and counted == ["micro"]
 
 
 def test_a_limiter_agrees_if_ncu_calls_the_same_resource_highest():
