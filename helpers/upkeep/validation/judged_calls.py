@@ -134,10 +134,9 @@ def bounds_of(gpu: str, key: Key) -> Bounds:
 def measured_by_ncu(out: Path, operator: str, seconds: float = 3600) -> list[dict]:
     """Builds an operator's kernels, runs its calls under ncu and returns what it said. Raises ncu.NcuError."""
     own = [call for key, call in calls().items() if key[0] == operator]
-    if operator == MICRO:
-        for case in {case.source: case for case in own}.values():
-            case.prepared(torch.device("cuda"), False)
-    else:
+    for case in {call.source: call for call in own if isinstance(call, Case)}.values():
+        case.prepared(torch.device("cuda"), False)
+    if operator != MICRO:
         launch_together([{"op": operator, "build": True}])
     log = out / f"ncu_{operator}.csv"
     program = [sys.executable, "-m", "helpers.upkeep.validation", "launches", "--recorded", "--only", operator]
