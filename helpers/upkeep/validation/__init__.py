@@ -4,8 +4,8 @@
         ... OUT --only ncu                             on a GPU: the counts of ncu alone, into OUT
         ... OUT --only simulator                       anywhere: the simulator's counts beside those
         ... document                                   anywhere: writes docs/xray_vs_ncu.md from results/
-        ... judged OUT                                 on a GPU: the recorded calls under ncu, for the next
-        ... judged                                     anywhere: the limits of these launches beside what ncu says
+        ... judged OUT                                 on a GPU: recorded calls under ncu, their limits beside that
+        ... judged                                     anywhere: the limits that results/limits_vs_ncu.json lacks
         ... seeds [COUNT]                              anywhere: every correct kernel of the course under COUNT seeds
         ... indigo FOLDER                              anywhere: labelled racy and race-free kernels of the Indigo suite
         ... rodinia FOLDER                             anywhere: the programs of the Rodinia benchmarks

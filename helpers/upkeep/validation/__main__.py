@@ -12,12 +12,12 @@ def main(arguments: list[str]) -> int:
     if first == "launches":
         parser = argparse.ArgumentParser(prog="launches", description="Makes every counted launch.")
         parser.add_argument("--only", default="", help="a part of the names of the launches to make")
-        parser.add_argument("--recorded", action="store_true", help="those of `judged` instead")
+        parser.add_argument("--recorded", action="store_true", help="those of `judged`, of the operator in --only")
         options = parser.parse_args(arguments[1:])
         if options.recorded:
-            from helpers.upkeep.validation import judged
+            from helpers.upkeep.validation import judged_calls
 
-            return judged.launch_all()
+            return judged_calls.launch_all(options.only)
         return children.launches(options.only)
     if first == "exhibit":
         parser = argparse.ArgumentParser(prog="exhibit", description="Runs exhibits of the museum on the GPU.")
@@ -41,9 +41,9 @@ def main(arguments: list[str]) -> int:
 
         return rung_limits.main(arguments[1:])
     if first == "judged":
-        from helpers.upkeep.validation import judged
+        from helpers.upkeep.validation import judged_calls
 
-        return judged.main(arguments[1:])
+        return judged_calls.main(arguments[1:])
     if first in ("indigo", "rodinia"):
         from helpers.upkeep.validation.yardsticks import command
 

@@ -272,7 +272,7 @@ def test_operations_are_of_one_launch():
 def test_the_table_says_what_limits_and_what_is_not_counted():
     found = Report(None, [BANKS], launches=[LAUNCH]).limits("NVIDIA H200")
     text = str(found)
-    assert "\n* DRAM                   1000.000 us  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
+    assert "\n* DRAM                      1.000 ms  4.8 GB read, 52.43 MB written, 0 bytes past the L2\n" in text
     assert "\n~ L1 and shared memory" in text and "\nNot counted: the start of a launch, latency, " in text
     assert max(map(len, text.splitlines())) <= 88  # of a lesson's column
     some = str(Report(None, launches=[replace(LAUNCH, traced_blocks=4)]).limits("h100"))
@@ -285,7 +285,7 @@ def test_the_figure_has_a_bar_for_each_resource_and_a_tick_where_it_was_measured
     assert [label.get_text() for label in axes.get_yticklabels()] == ["DRAM", "L2", "L1 and shared memory"]
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([1000, 473.4, 0.1224], rel=1e-3)
     assert axes.lines[0].get_xdata()[0] == pytest.approx(1260)
-    assert "measured 1,260 us, 1.26 times the bound" in repr(found.plot(measured=1.26e-3))
+    assert "measured 1.26 ms, 1.26 times the bound" in repr(found.plot(measured=1.26e-3))
     assert not found.plot().axes[0].lines
     for report, measured, message in (
         (found, 0.0, "measured is 0.0; it must be greater than 0"),

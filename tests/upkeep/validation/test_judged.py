@@ -2,12 +2,13 @@
 
 import json
 import statistics
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
 from helpers.paths import DOCS
-from helpers.upkeep.validation import judged
+from helpers.upkeep.validation import judged, judged_calls, ncu
 from helpers.upkeep.validation.recorded_calls import SAMPLED, by_resource, recorded
 
 MOST = 1.02  # the bound over the measured time
@@ -45,11 +46,52 @@ def test_limits_are_set_beside_launches_of_the_same_names():
     one = {"op": op, "variant": variant, "dtype": dtype, "shape": [*shape], "kernel": "add_kernel"}
     fill = one | {"kernel": "fill_kernel"}  # of PyTorch, which the X-ray does not see
     records = [fill, one]
-    assert judged.complete(records, lambda call: [("add_kernel", {"L2": 1e-6, "DRAM": 2.00004e-6})]) == []
+    assert judged.complete(records, CALL.key, [("add_kernel", {"L2": 1e-6, "DRAM": 2.00004e-6})]) == ""
     assert records[1]["bounds"] == {"DRAM": 2e-6, "L2": 1e-6} and list(records[1]["bounds"]) == ["DRAM", "L2"]
     assert "bounds" not in fill
-    (why,) = judged.complete([one], lambda call: [("add_kernel", {}), ("add_kernel", {})])
-    assert "other launches under ncu" in why and str(shape) in why
+    assert judged.complete([one], CALL.key, [("add_kernel", {}), ("add_kernel", {})]) == "other launches under ncu"
+
+
+def test_a_run_goes_on_where_an_earlier_one_stopped(tmp_path, monkeypatch, capsys):
+    keys = [
+        ("add", "simple", "float32", (1,)),
+        ("add", "simple", "float32", (2,)),
+        (judged_calls.MICRO, "load", "", ()),
+    ]
+    path, counted, asked, broken = tmp_path / judged.PATH.name, [], [], {"micro", keys[1]}
+    monkeypatch.setattr(judged_calls, "calls", lambda: dict.fromkeys(keys))
+    monkeypatch.setattr(judged_calls, "machine_record", lambda commit: {"gpu": "h100"})
+    monkeypatch.setattr(judged_calls, "ProcessPoolExecutor", lambda **_: ThreadPoolExecutor(1))
+
+    def measure(out, operator):
+        counted.append(operator)
+        if operator in broken:
+            raise ncu.NcuError("no counters")
+        names = ("op", "variant", "dtype", "shape")
+        return [dict(zip(names, k, strict=True)) | {"kernel": "k"} | record(None) for k in keys if k[0] == operator]
+
+    def bounds(gpu, key):
+        asked.append(key)
+        if key in broken:
+            raise RuntimeError("no such tool\nat all")
+        return [("k", {"L2": 10e-6})]
+
+    def written():
+        return {judged.key_of(each): each["bounds"] for each in json.loads(path.read_text())["records"]}
+
+    assert judged_calls.main([str(tmp_path)], measure, bounds) == 1
+    assert counted == ["add", "micro"] and "no counters" in capsys.readouterr().out
+    assert written() == {keys[0]: {"L2": 10e-6}, keys[1]: None}
+    broken.remove("micro")
+    counted.clear()
+    assert judged_calls.main([str(tmp_path)], measure, bounds) == 0
+    assert counted == ["micro"] and "no such tool" in capsys.readouterr().out
+    assert written() == {keys[0]: {"L2": 10e-6}, keys[1]: None, keys[2]: {"L2": 10e-6}}
+    broken.clear()
+    asked.clear()
+    monkeypatch.setattr(judged_calls, "PATH", path)
+    assert judged_calls.main([], measure, bounds) == 0 and asked == [keys[1]]
+    assert set(map(str, written().values())) == {"{'L2': 1e-05}"} and counted == ["micro"]
 
 
 def test_a_limiter_agrees_if_ncu_calls_the_same_resource_highest():

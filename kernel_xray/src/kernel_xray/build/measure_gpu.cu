@@ -204,8 +204,8 @@ int main(int argc, char** argv) {
 
   print("launch_seconds", launch_seconds(divisor > 1 ? 4 : 500));
   double rate = 0;
-  const auto blocks = static_cast<unsigned>(std::max<size_t>(16, (size_t{1} << 20) / divisor));
-  for (const int threads : {32, 128, 256})
+  const auto blocks = static_cast<unsigned>(std::max<size_t>(16, (size_t{1} << 22) / divisor));
+  for (const int threads : {1, 32, 128, 256})
     rate = std::max(rate, blocks / best_of(kRuns, [&] { empty_kernel<<<blocks, threads>>>(); }));
   print("blocks_per_second", rate);
 }

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _WIDTH = 88  # a lesson's column
+_MARKS = {"*": "*: the bound, which it cannot beat.", "~": "~: an estimate, which it may beat."}
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,7 @@ class LaunchLimits:
         return "*" if limit is self.bound else " " if limit.is_bound else "~"
 
     def __str__(self) -> str:
-        rows = (
-            f"{self.mark(limit)} {limit.resource:<20}{limit.seconds * 1e6:>11.3f} us  {limit.work}"
-            for limit in self.limits
-        )
+        rows = (f"{self.mark(x)} {x.resource:<20}{_time(x.seconds, '>11.3f')}  {x.work}" for x in self.limits)
         return "\n".join([self.title, *rows])
 
 
@@ -72,10 +70,12 @@ class Limits:
     launches: tuple[LaunchLimits, ...]
 
     def __str__(self) -> str:
-        parts = [f"At least, on an {self.gpu.name} with a cold L2 cache (*: the bound, ~: an estimate)"]
+        parts = [f"At least, on an {self.gpu.name} with a cold L2 cache:"]
         for text, number in Counter(map(str, self.launches)).items():
             parts.append(text if number == 1 else text.replace("\n", f", {number} times\n", 1))
         unknown = [each for launch in self.launches for each in launch.not_counted]
+        marks = {each.mark(limit) for each in self.launches for limit in each.limits}
+        parts += ["  ".join(words for mark, words in _MARKS.items() if mark in marks)] * bool(marks & {*_MARKS})
         left_out = "Not counted: " + ", ".join(dict.fromkeys(unknown)) + "."
         return "\n".join([*parts, *wrap(left_out, _WIDTH)])
 
@@ -101,5 +101,9 @@ class Limits:
         largest = [each.bound or each.limits[0] for each in self.launches if each.limits]
         what = "bound" if all(limit.is_bound for limit in largest) else "estimate"
         least = sum(limit.seconds for limit in largest)
-        us = measured * 1e6
-        return f": measured {us:{',.0f' if us >= 1000 else '.4g'}} us, {measured / least:.2f} times the {what}"
+        return f": measured {_time(measured, '.4g')}, {measured / least:.2f} times the {what}"
+
+
+def _time(seconds: float, form: str) -> str:
+    """In microseconds or, from 1,000 of them on, in milliseconds."""
+    return f"{seconds * 1e3:{form}} ms" if seconds >= 1e-3 else f"{seconds * 1e6:{form}} us"

@@ -29,9 +29,8 @@ inline Event& next_event(Lane& lane) {
   return lane.record[lane.length++];
 }
 
-inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Form form = plain) {
-  Lane* lane = current_lane;
-  if (!lane || address - lane->stack < Stacks::kStackBytes) return;  // a local variable
+__attribute__((noinline)) void record_of(Lane* lane, uint64_t address, unsigned size, Kind kind, const void* site,
+                                         Form form) {
   const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
   if (lane->unwatched) {
     if (form >= is_volatile) pause(*lane, pc);
@@ -59,6 +58,12 @@ inline void record(uint64_t address, unsigned size, Kind kind, const void* site,
     lane->stored = &event;
     lane->stored_at = reinterpret_cast<const void*>(address);
   }
+}
+
+// Most accesses are of local variables, which need no more than this.
+inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Form form = plain) {
+  Lane* const lane = current_lane;
+  if (lane && address - lane->stack >= Stacks::kStackBytes) record_of(lane, address, size, kind, site, form);
 }
 
 // A copy of a whole object whose alignment is less than its size, such as an array of floats: a GPU copies it in pieces

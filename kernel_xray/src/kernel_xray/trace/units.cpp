@@ -24,6 +24,7 @@ void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
   event.key = Event::make_key(0, pc, kind, size);
   event.size = static_cast<uint8_t>(size);
   event.kind = kind;
+  event.region = cluster_.session.regions.recent(pc);
   for (uint64_t at = piece.address; at < piece.address + piece.bytes; at += size) {
     if (!event.region || at < event.region->start || at + size > event.region->end)
       event.region = checked_region(cluster_.lane(i), at, size, kind, pc);
@@ -131,7 +132,8 @@ void Units::product() {
           "written to registers";
   for (const Piece& piece : own.pieces) {
     access(reader, piece, cluster_.pc(i));
-    own.reads.push_back({piece, cluster_.pc(i), own.groups});
+    const bool noted = !own.reads.empty() && own.reads.back().group == own.groups;
+    if (!cluster_.session.only_sample || !noted) own.reads.push_back({piece, cluster_.pc(i), own.groups});
   }
   own.pieces.clear();
 }

@@ -32,16 +32,23 @@ class Descriptor {
   }
 
   SIMT_NOT_TRACED __attribute__((always_inline)) uint32_t at(uint32_t line, uint32_t byte, bool transposed) const {
-    const uint32_t in_row = (line % 8 << row_shift_) + (byte & ((1u << row_shift_) - 1));
-    const bool swapped = transposed && !swizzle_;
-    const uint32_t next_8 = swapped ? next_row_ : next_8_lines_, next = swapped ? next_8_lines_ : next_row_;
-    return swizzled(start_ + line / 8 * next_8 + (byte >> row_shift_) * next + in_row, swizzle_);
+    return at(of_line(line, transposed) + of_byte(byte, transposed));
+  }
+  // In two parts, for loops: their sum is an address before it is swizzled.
+  SIMT_NOT_TRACED __attribute__((always_inline)) uint32_t at(uint32_t sum) const { return swizzled(sum, swizzle_); }
+  SIMT_NOT_TRACED __attribute__((always_inline)) uint32_t of_line(uint32_t line, bool transposed) const {
+    return start_ + line / 8 * (swapped(transposed) ? next_row_ : next_8_lines_) + (line % 8 << row_shift_);
+  }
+  SIMT_NOT_TRACED __attribute__((always_inline)) uint32_t of_byte(uint32_t byte, bool transposed) const {
+    const uint32_t in_row = byte & ((1u << row_shift_) - 1);
+    return (byte >> row_shift_) * (swapped(transposed) ? next_8_lines_ : next_row_) + in_row;
   }
   SIMT_NOT_TRACED const char* refused() const {
     return base_offset_ ? "not supported by the simulator: a descriptor of wgmma with a base offset" : nullptr;
   }
 
  private:
+  SIMT_NOT_TRACED __attribute__((always_inline)) bool swapped(bool transposed) const { return transposed && !swizzle_; }
   SIMT_NOT_TRACED static uint32_t address(uint64_t field) { return static_cast<uint32_t>(field & 0x3fff) << 4; }
 
   uint32_t start_, next_row_, next_8_lines_;
@@ -176,27 +183,55 @@ SIMT_NOT_TRACED __attribute__((noinline)) void gather_rows(TwoRows<Format>& rows
   }
 }
 
-// Of columns `line` and `line` + 1 of b: columns[k][c].
+constexpr int kGroups = 4;  // of 8 columns, at a time
+
+// Of columns `line` and `line` + 1 of b, and of those of the next groups: columns[group][k][c]. Through pointers, since
+// a traced build checks each index of an array.
 template <typename Format, bool transposed>
-SIMT_NOT_TRACED __attribute__((noinline)) void read_columns(typename Format::Value (*columns)[2], const char* memory,
-                                                            Descriptor b, int line) {
+SIMT_NOT_TRACED __attribute__((noinline)) void read_columns(typename Format::Value* columns, const char* memory,
+                                                            Descriptor b, int line, int groups) {
   constexpr int depth = kDepth<Format>, size = sizeof(typename Format::Bits), piece = 16 / size;
   typename Format::Bits codes[piece];
   if constexpr (transposed) {  // the two are neighbours
-    for (int k = 0; k < depth; ++k) {
-      __builtin_memcpy(codes, memory + b.at(static_cast<uint32_t>(k), static_cast<uint32_t>(line * size), true),
-                       2 * size);
-      for (int c = 0; c < 2; ++c) columns[k][c] = Format::decode(codes[c]);
+    for (int g = 0; g < groups; ++g) {
+      const uint32_t of_byte = b.of_byte(static_cast<uint32_t>((line + 8 * g) * size), true);
+      for (int k = 0; k < depth; ++k, columns += 2) {
+        __builtin_memcpy(codes, memory + b.at(b.of_line(static_cast<uint32_t>(k), true) + of_byte), 2 * size);
+        columns[0] = Format::decode(codes[0]);
+        columns[1] = Format::decode(codes[1]);
+      }
     }
   } else {
-    for (int c = 0; c < 2; ++c) {
+    for (int i = 0; i < 2 * groups; ++i) {
+      const int g = i / 2, c = i % 2;
       for (int first = 0; first < depth; first += piece) {
-        __builtin_memcpy(
-            codes, memory + b.at(static_cast<uint32_t>(line + c), static_cast<uint32_t>(first * size), false), 16);
-        for (int k = 0; k < piece; ++k) columns[first + k][c] = Format::decode(codes[k]);
+        const uint32_t at = b.at(static_cast<uint32_t>(line + 8 * g + c), static_cast<uint32_t>(first * size), false);
+        __builtin_memcpy(codes, memory + at, 16);
+        auto* const to = columns + 2 * (depth * g + first) + c;
+        for (int k = 0; k < piece; ++k) to[2 * k] = Format::decode(codes[k]);
       }
     }
   }
+}
+
+// The products of two rows and of two columns, for each k: rows as {0, 0, 1, 1}, columns as {0, 1, 0, 1}. A sum waits for
+// each of its additions, so those of four groups of columns take turns.
+template <typename Four, typename Value>
+SIMT_NOT_TRACED __attribute__((always_inline)) inline Four twice(const Value* columns) {
+  return Four{columns[0], columns[1], columns[0], columns[1]};
+}
+template <int depth, typename Four, typename Value>
+SIMT_NOT_TRACED __attribute__((noinline)) void add_in_turn(Four* sums, const Four* rows, const Value* columns) {
+  constexpr int next = 2 * depth;
+  static_assert(kGroups == 4, "as many sums as below");
+  Four a = sums[0], b = sums[1], c = sums[2], d = sums[3];
+  for (const Four* const end = rows + depth; rows != end; ++rows, columns += 2) {
+    a += *rows * twice<Four>(columns);
+    b += *rows * twice<Four>(columns + next);
+    c += *rows * twice<Four>(columns + 2 * next);
+    d += *rows * twice<Four>(columns + 3 * next);
+  }
+  sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;
 }
 
 // d[4 * j + 2 * i + c] is the sum of row i and of column c of the 8 columns from 8 * j on. sign: 1, or -1 to subtract.
@@ -211,22 +246,24 @@ SIMT_NOT_TRACED __attribute__((noinline)) void add_products(typename A::Value* d
   Four both_rows[depth];
   for (int k = 0; k < depth; ++k)
     both_rows[k] = Four{rows.of[0][k], rows.of[0][k], rows.of[1][k], rows.of[1][k]} * sign;
-  for (int j = 0; j < n / 8; ++j) {
-    Value columns[depth][2], *const sums = d + 4 * j;
-    read_columns<B, transposed>(columns, memory, b, 8 * j + static_cast<int>(t % 4) * 2);
-    Four four = {};
-    if (add) __builtin_memcpy(&four, sums, sizeof four);
+  Value columns[kGroups][depth][2] = {};
+  for (int first = 0; first < n / 8; first += kGroups) {
+    const int groups = n / 8 - first < kGroups ? n / 8 - first : kGroups;
+    Four sums[kGroups] = {};
+    read_columns<B, transposed>(&columns[0][0][0], memory, b, 8 * first + static_cast<int>(t % 4) * 2, groups);
+    for (int g = 0; add && g < groups; ++g) __builtin_memcpy(sums + g, d + 4 * (first + g), sizeof(Four));
     if constexpr (B::truncates) {
-      for (int of = 0; of < 4; ++of) {
-        Value column[depth];
-        for (int k = 0; k < depth; ++k) column[k] = sign * columns[k][of % 2];
-        four[of] = truncated_sum(four[of], rows.of[of / 2], column, depth);
+      for (int g = 0; g < groups; ++g) {
+        for (int of = 0; of < 4; ++of) {
+          Value column[depth];
+          for (int k = 0; k < depth; ++k) column[k] = sign * columns[g][k][of % 2];
+          sums[g][of] = truncated_sum(sums[g][of], rows.of[of / 2], column, depth);
+        }
       }
     } else {
-      for (int k = 0; k < depth; ++k)
-        four += both_rows[k] * Four{columns[k][0], columns[k][1], columns[k][0], columns[k][1]};
+      add_in_turn<depth>(sums, both_rows, &columns[0][0][0]);
     }
-    __builtin_memcpy(sums, &four, sizeof four);
+    for (int g = 0; g < groups; ++g) __builtin_memcpy(d + 4 * (first + g), sums + g, sizeof(Four));
   }
 }
 
