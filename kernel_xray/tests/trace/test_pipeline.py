@@ -91,19 +91,14 @@ def test_a_mistake_is_found_with_its_line(traced, mistake):
 # How tiles come to a product (the source's enumeration): the faults with their lines, and the remarks. A cp.async whose
 # proxy fence alone is missing is right on Hopper, so a remark.
 NO_FENCE = "no fence makes what threads write known to units"
+NOT_FENCED = "no fence.proxy.async lies between cp.async and wgmma"
 COPIES = {
     "fenced": ([], []),
-    "not fenced": ([], [("product of copies", r"the two are ordered, but a fence.proxy.async is missing")]),
+    "not fenced": ([], [("product of copies", NOT_FENCED)]),
     "plain stores, not fenced": ([("product of copies", NO_FENCE)], []),
     "not ordered": ([("product of copies", "nothing orders the two")], []),
-    "stored by a unit, not fenced": (
-        [("store of copies", NO_FENCE)],
-        [("product of copies", "fence.proxy.async is missing")],
-    ),
-    "two into one place": (
-        [("again", "nothing orders the two")],
-        [("product of copies", "fence.proxy.async is missing")],
-    ),
+    "stored by a unit, not fenced": ([("store of copies", NO_FENCE)], [("product of copies", NOT_FENCED)]),
+    "two into one place": ([("again", "nothing orders the two")], [("product of copies", NOT_FENCED)]),
 }
 
 

@@ -210,10 +210,11 @@ void Races::report(const Observed& observed) {
   const bool elsewhere = one.block != two.block;
   const std::string whose = elsewhere ? "block " + text(index_in(two.block, grid)) : "the same block";
   const char* reason =
-      race.narrow     ? too_narrow(std::min(event.scope, before.scope()))
-      : race.copied   ? ": the two are ordered, but a fence.proxy.async is missing between cp.async and wgmma. Kernels "
-                        "do without it on Hopper; PTX asks for it"
-      : race.unfenced ? ": no fence makes what threads write known to units (fence.proxy.async)"
+      race.narrow ? too_narrow(std::min(event.scope, before.scope()))
+      : race.copied
+          ? ": no fence.proxy.async lies between cp.async and wgmma. Kernels do without it on Hopper; PTX asks "
+            "for it"
+      : race.unfenced   ? ": no fence makes what threads write known to units (fence.proxy.async)"
       : race.same_value ? ": both write the same value, so their order does not matter, but only atomic or volatile "
                           "writes are defined"
       : excused ? ": a loop with atomicCAS ends early on this plain read. To the memory model that is a race; the "
