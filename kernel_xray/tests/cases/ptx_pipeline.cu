@@ -14,6 +14,8 @@
   UNIT("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"( \
            shared_address(to)),                                                                         \
        "l"(from), "r"(kTileBytes), "r"(barrier) : "memory")
+#define CP_ASYNC(to, from) \
+  UNIT("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory")
 #define STORE(to, from)                                                                                    \
   UNIT("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)), \
        "r"(static_cast<int>(sizeof from)) : "memory")
@@ -155,4 +157,37 @@ CASE(pipeline) {
   pipeline_kernel<<<2, kConsumers + 32>>>(call.data<char>(0), call.data<char>(1), call.data<float>(2),  // <- launch
                                           call.data<float>(3), static_cast<int>(call.number(0)),
                                           static_cast<int>(call.number(1)));
+}
+
+// One product whose tiles the threads of its warp group have copied themselves, in one of these ways.
+enum Way { kFenced, kNotFenced, kPlainNotFenced, kNotOrdered, kStoredNotFenced, kTwoIntoOnePlace };
+
+__global__ void copied_kernel(const char* a, const char* b, float* c, char* of_store, int way) {
+  __shared__ alignas(128) char tile_a[kTileBytes], tile_b[kTileBytes];
+  const int t = static_cast<int>(threadIdx.x), at = 16 * t;
+  if (way == kPlainNotFenced) {
+    *reinterpret_cast<int4*>(tile_a + at) = *reinterpret_cast<const int4*>(a + at);
+    *reinterpret_cast<int4*>(tile_b + at) = *reinterpret_cast<const int4*>(b + at);
+  } else {
+    CP_ASYNC(tile_a + at, a + at);
+    if (way == kTwoIntoOnePlace) CP_ASYNC(tile_a + (at ^ 16), a + at);  // <- again
+    CP_ASYNC(tile_b + at, b + at);
+    UNIT("cp.async.commit_group;\ncp.async.wait_group 0;" :: : "memory");
+  }
+  if (way == kFenced) UNIT("fence.proxy.async.shared::cta;" :: : "memory");
+  if (way != kNotOrdered) __syncthreads();
+  float d[32] = {};
+  [[maybe_unused]] const uint64_t of_a = descriptor(tile_a), of_b = descriptor(tile_b);
+  UNIT("wgmma.fence.sync.aligned;" :: : "memory");
+  MULTIPLY(d, of_a, of_b);  // <- product of copies
+  UNIT("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;" :: : "memory");
+  for (int j = 0; j < 32; ++j) c[t * 32 + j] = d[j];
+  if (way == kStoredNotFenced && t == 0) {
+    STORE(of_store, tile_a);  // <- store of copies
+    UNIT("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" :: : "memory");
+  }
+}
+CASE(copied) {
+  copied_kernel<<<1, kConsumers>>>(call.data<char>(0), call.data<char>(1), call.data<float>(2), call.data<char>(3),
+                                   call.n(0));
 }

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from simt_programs import CASES, line_marked, load_cases
+from simt_programs import CASES, assert_matches, line_marked, load_cases
 
 from kernel_xray import xray
 
@@ -86,3 +86,33 @@ def test_a_mistake_is_found_with_its_line(traced, mistake):
         faults = run(traced, 1 + list(MISTAKES).index(mistake), seed)[0].faults
         found = [fault.message for fault in faults if fault.kind == kind and fault.line in places]
         assert any(re.search(message, text) for text in found), faults
+
+
+# How tiles come to a product (the source's enumeration): the faults with their lines, and the remarks. A cp.async whose
+# proxy fence alone is missing is right on Hopper, so a remark.
+NO_FENCE = "no fence makes what threads write known to units"
+NOT_FENCED = "no fence.proxy.async lies between cp.async and wgmma"
+COPIES = {
+    "fenced": ([], []),
+    "not fenced": ([], [("product of copies", NOT_FENCED)]),
+    "plain stores, not fenced": ([("product of copies", NO_FENCE)], []),
+    "not ordered": ([("product of copies", "nothing orders the two")], []),
+    "stored by a unit, not fenced": ([("store of copies", NO_FENCE)], [("product of copies", NOT_FENCED)]),
+    "two into one place": ([("again", "nothing orders the two")], [("product of copies", NOT_FENCED)]),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_copies_of_threads_reach_a_product(traced, way):
+    a, b = (torch.randint(-4, 5, (ROWS, DEPTH)) for _ in range(2))
+    pieces = [x.view(8, 8, 2, 8).transpose(1, 2).transpose(0, 1).bfloat16().contiguous() for x in (a, b)]
+    c, stored = torch.zeros(CONSUMERS, 32), torch.zeros(ROWS * DEPTH, dtype=torch.bfloat16)
+    number = list(COPIES).index(way)
+    for seed in range(3):
+        report = xray(traced.copied, [*pieces, c, stored], [number], seed=seed)
+        for found, expected in zip((report.faults, report.remarks), COPIES[way], strict=True):
+            assert [one.line for one in found] == [line_marked(SOURCE, line) for line, _ in expected], found
+            for one, (_, message) in zip(found, expected, strict=True):
+                assert_matches(message, one.message)
+        if number < 3:
+            assert c.sum() == (a @ b.mT).sum()

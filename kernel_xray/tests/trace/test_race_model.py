@@ -40,7 +40,7 @@ ERRORS = {
     "a scope of another kind": ("access.h", "kScopeShift = 3", "kScopeShift = 1"),
     "every write has the same value": ("shadow_memory.cpp", "event.value == before.value()", "true"),
     "unknown values are equal": ("shadow_memory.cpp", "event.value && event.value ==", "event.value =="),
-    "a remark hides a race": ("shadow_memory.cpp", "(race && !found_.same_value)", "race"),
+    "a remark hides a race": ("shadow_memory.cpp", "(race && !found_.harmless())", "race"),
     "a read of another thread is validated": ("shadow_memory.cpp", " && read.slot == accessor.slot", ""),
     "one validated read": ("shadow_memory.cpp", "    mark(cell.concurrent->read_elsewhere);\n", ""),
     "one reader is enough": ("shadow_memory.cpp", "check(cell.concurrent->read_in_warp);", ""),

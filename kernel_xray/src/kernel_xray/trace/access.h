@@ -48,20 +48,22 @@ struct Access {
   uint64_t origin = 0;                         // its program counter and, of a plain write, a hash of the value
   uint32_t cluster = 0, phase = 0, clock = 0;  // phase: block barriers passed; kNoPhase for TMA
   uint16_t slot = 0;
-  uint8_t what = 0;           // its kind, its scope if it is strong, and whether it is a swap (Event)
+  uint8_t what = 0;           // its kind, its scope if it is strong, and whether it is a swap or a copy (Event)
   Agent agent = Agent::none;  // none: there was no such access
 
-  static constexpr unsigned kValueBits = 16, kSwap = 0x80, kScopeShift = 3, kKinds = 1 << kScopeShift;
+  static constexpr unsigned kValueBits = 16, kCopy = 0x40, kSwap = 0x80, kScopeShift = 3, kKinds = 1 << kScopeShift;
   static uint64_t origin_of(const Event& event) { return event.pc() << kValueBits | event.value; }
   static uint8_t what_of(const Event& event) {
-    return static_cast<uint8_t>(unsigned(event.kind) | unsigned(event.scope) << kScopeShift | event.swap * kSwap);
+    const unsigned form = event.form == Form::swap ? kSwap : event.form == Form::copy ? kCopy : 0;
+    return static_cast<uint8_t>(unsigned(event.kind) | unsigned(event.scope) << kScopeShift | form);
   }
   uint64_t pc() const { return origin >> kValueBits; }
   uint16_t value() const { return static_cast<uint16_t>(origin); }  // 0: not known
   Kind kind() const { return static_cast<Kind>(what % kKinds); }
-  Scope scope() const { return static_cast<Scope>((what & ~kSwap) >> kScopeShift); }
+  Scope scope() const { return static_cast<Scope>((what & ~(kSwap | kCopy)) >> kScopeShift); }
   bool strong() const { return scope() != Scope::none; }
   bool swap() const { return what & kSwap; }
+  bool copy() const { return what & kCopy; }
 
   static constexpr uint32_t kNoPhase = ~0u;  // a barrier of the block does not order what TMA does
   Epoch epoch() const { return {slot, clock}; }

@@ -13,8 +13,6 @@ namespace simt::trace {
 
 namespace {
 
-enum Form { plain, piece, is_volatile, ordered, atomic, quiet, swap, update, exchange };  // piece: of a larger object
-
 // In a cluster that is no longer watched, a lane stops only where it may wait for another thread.
 void pause(Lane& lane, uint64_t pc) {
   lane.paused = true;
@@ -33,7 +31,7 @@ __attribute__((noinline)) void record_of(Lane* lane, uint64_t address, unsigned 
                                          Form form) {
   const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
   if (lane->unwatched) {
-    if (form >= is_volatile) pause(*lane, pc);
+    if (form >= Form::is_volatile) pause(*lane, pc);
     return;
   }
   Region* region = lane->regions->recent(pc);
@@ -47,21 +45,18 @@ __attribute__((noinline)) void record_of(Lane* lane, uint64_t address, unsigned 
   event.value = 0;
   event.size = static_cast<uint8_t>(size);
   event.kind = kind;
-  event.quiet = form == quiet;
-  event.swap = form == swap;
-  event.update = form == update;
-  event.exchange = form == exchange;
+  event.form = form;
   const bool strong =
-      kind == Kind::atomic || form == ordered || (form == is_volatile && region->space == Space::global);
+      kind == Kind::atomic || form == Form::ordered || (form == Form::is_volatile && region->space == Space::global);
   event.scope = strong ? lane->scope : Scope::none;
-  if ((kind == Kind::store || lane->filmed) && form != piece) {
+  if ((kind == Kind::store || lane->filmed) && form != Form::piece) {
     lane->stored = &event;
     lane->stored_at = reinterpret_cast<const void*>(address);
   }
 }
 
 // Most accesses are of local variables, which need no more than this.
-inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Form form = plain) {
+inline void record(uint64_t address, unsigned size, Kind kind, const void* site, Form form = Form::plain) {
   Lane* const lane = current_lane;
   if (lane && address - lane->stack >= Stacks::kStackBytes) record_of(lane, address, size, kind, site, form);
 }
@@ -73,7 +68,7 @@ void range(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
   while (bytes) {
     uint64_t size = largest;
     while (size > bytes || address % size) size /= 2;
-    record(address, static_cast<unsigned>(size), kind, site, piece);
+    record(address, static_cast<unsigned>(size), kind, site, Form::piece);
     address += size;
     bytes -= size;
   }
@@ -82,7 +77,7 @@ void range(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
 // A copy by the C library. Clang calls it for copies of 16 bytes, the size of a float4.
 void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site) {
 #ifdef __clang__
-  if (bytes == 16) return record(address, 16, kind, site, piece);
+  if (bytes == 16) return record(address, 16, kind, site, Form::piece);
 #endif
   range(address, bytes, kind, site);
 }
@@ -97,6 +92,12 @@ inline void record_mark(Kind kind, const void* site) {
 }
 
 }  // namespace
+
+void Lane::mark_copy() {
+  if (unwatched || !length || record[length - 1].kind != Kind::store) return;
+  record[length - 1].form = Form::copy;
+  if (stored) note_stored_value();  // the simulator is about to hide it
+}
 
 void Lane::note_stored_value() {
   uint64_t words[2] = {};
@@ -130,6 +131,7 @@ void Lane::note_stored_value() {
 }  // namespace simt::trace
 
 using simt::trace::current_lane;
+using simt::trace::Form;
 using simt::trace::Kind;
 using simt::trace::range;
 using simt::trace::record;
@@ -154,7 +156,7 @@ HOOK void __tsan_vptr_read(void**) {}
 HOOK void __sanitizer_cov_trace_pc() { simt::trace::record_mark(Kind::step, SITE); }
 
 #define VOLATILE(name, size, kind) \
-  HOOK void name##size(void* p) { record(reinterpret_cast<uint64_t>(p), size, kind, SITE, simt::trace::is_volatile); }
+  HOOK void name##size(void* p) { record(reinterpret_cast<uint64_t>(p), size, kind, SITE, Form::is_volatile); }
 #define ACCESS(name, size)                                                                                            \
   VOLATILE(__tsan_volatile_read, size, Kind::load)                                                                    \
   VOLATILE(__tsan_volatile_write, size, Kind::store)                                                                  \
@@ -233,29 +235,29 @@ HOOK void __tsan_atomic_signal_fence(int) {}
 #define ATOMIC(bits, type)                                                                                      \
   HOOK type __tsan_atomic##bits##_load(const volatile type* p, int order) {                                     \
     if (order == __ATOMIC_RELAXED)                                                                              \
-      record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::quiet);                  \
+      record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, Form::quiet);                         \
     else                                                                                                        \
-      record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::load, SITE, simt::trace::ordered);                  \
+      record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::load, SITE, Form::ordered);                         \
     return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                                \
   }                                                                                                             \
   HOOK void __tsan_atomic##bits##_store(volatile type* p, type v, int) {                                        \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::store, SITE, simt::trace::ordered);                   \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::store, SITE, Form::ordered);                          \
     __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                                                   \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_exchange(volatile type* p, type v, int) {                                     \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::exchange);                 \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, Form::exchange);                        \
     return __atomic_exchange_n(p, v, __ATOMIC_SEQ_CST);                                                         \
   }                                                                                                             \
   HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile type* p, type* expected, type v, int, int) { \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::swap);                     \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, Form::swap);                            \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }                                                                                                             \
   HOOK bool __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type v, int, int) {   \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::update);                   \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, Form::update);                          \
     return __atomic_compare_exchange_n(p, expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
   }                                                                                                             \
   HOOK type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type v, int, int) {     \
-    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, simt::trace::swap);                     \
+    record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, Form::swap);                            \
     __atomic_compare_exchange_n(p, &expected, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
     return expected;                                                                                            \
   }                                                                                                             \
@@ -267,7 +269,7 @@ HOOK void __tsan_atomic_signal_fence(int) {}
   FETCH(bits, type, nand)
 #define FETCH(bits, type, operation)                                                 \
   HOOK type __tsan_atomic##bits##_fetch_##operation(volatile type* p, type v, int) { \
-    const auto form = v ? simt::trace::update : simt::trace::atomic;                 \
+    const auto form = v ? Form::update : Form::atomic;                               \
     record(reinterpret_cast<uint64_t>(p), bits / 8, Kind::atomic, SITE, form);       \
     return __atomic_fetch_##operation(p, v, __ATOMIC_SEQ_CST);                       \
   }

@@ -24,6 +24,19 @@ enum class Kind : uint8_t {
   fence,  // __threadfence
 };
 
+enum class Form : uint8_t {
+  plain,
+  piece,        // of a larger object
+  copy,         // what a cp.async writes
+  is_volatile,  // from here on other threads may wait for it
+  ordered,
+  atomic,
+  quiet,     // an atomic load that is part of another operation: not counted
+  swap,      // an atomic compare-and-swap of the kernel
+  update,    // an atomic update that a GPU makes too, in whatever order threads run; no poll, no exchange
+  exchange,  // may give memory its first value: who calls atomicExch need not use the old one
+};
+
 struct Event {
   uint64_t key;      // the lower key comes first in a warp: deeper in calls, then lower PC, then kind and size
   uint64_t address;  // virtual, as its region defines it
@@ -31,11 +44,8 @@ struct Event {
   uint16_t value;  // of a plain store: a hash of what it stored; 0: not known
   uint8_t size;
   Kind kind;
-  bool quiet;     // an atomic load that is part of another operation: not counted
-  bool swap;      // an atomic compare-and-swap of the kernel
-  bool update;    // an atomic update that a GPU makes too, in whatever order threads run; no poll, no exchange
-  bool exchange;  // may give memory its first value: who calls atomicExch need not use the old one
-  Scope scope;    // of an atomic access, of a volatile one to global memory, which counts as atomic, and of a fence
+  Form form;    // of an access
+  Scope scope;  // of an atomic access, of a volatile one to global memory, which counts as atomic, and of a fence
 
   bool strong() const { return scope != Scope::none; }  // the memory model's word for such an access
 
@@ -71,6 +81,7 @@ struct Lane {                         // a lane of the warp that is running
   bool filmed = false;        // the values of all accesses are noted (film.h)
   std::vector<Value> values;  // of the events in the record, if filmed
 
+  void mark_copy();          // the access that it has just made is that of a cp.async
   void note_stored_value();  // a hook precedes its store, so the value is read at the lane's next event
 };
 

@@ -72,7 +72,7 @@ bool Races::ends_a_loop(const Observed& observed) const {
   const Access& before = observed.race.before;
   const Event& event = observed.event;
   const bool now_reads = event.kind == Kind::load;
-  return (now_reads ? before.swap() : event.swap && before.kind() == Kind::load) &&
+  return (now_reads ? before.swap() : event.form == Form::swap && before.kind() == Kind::load) &&
          first_reads_.count(now_reads ? event.pc() : before.pc());
 }
 
@@ -201,7 +201,7 @@ void Races::report(const Observed& observed) {
            cluster_.number_of(before.cluster, issuer(before).rank), issuer(before).thread};
   if (two.order() < one.order()) std::swap(one, two);
   const bool excused = ends_a_loop(observed);
-  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.same_value || excused);
+  Finding* found = cluster_.place_at("race", one.pc, two.pc, one.block, one.index, race.harmless() || excused);
   if (!found) return;
   found->rank = one.kind != Kind::load;
   found->block = index_in(one.block, grid);
@@ -210,7 +210,10 @@ void Races::report(const Observed& observed) {
   const bool elsewhere = one.block != two.block;
   const std::string whose = elsewhere ? "block " + text(index_in(two.block, grid)) : "the same block";
   const char* reason =
-      race.narrow       ? too_narrow(std::min(event.scope, before.scope()))
+      race.narrow ? too_narrow(std::min(event.scope, before.scope()))
+      : race.copied
+          ? ": no fence.proxy.async lies between cp.async and wgmma. Kernels do without it on Hopper; PTX asks "
+            "for it"
       : race.unfenced   ? ": no fence makes what threads write known to units (fence.proxy.async)"
       : race.same_value ? ": both write the same value, so their order does not matter, but only atomic or volatile "
                           "writes are defined"
@@ -246,7 +249,7 @@ void Races::check_fresh(unsigned i, const Event& event) {
   const uint64_t offset = event.address - region.virtual_start;
   const uint16_t written = region.written_before(offset, event.size, event.kind != Kind::load);
   const auto all = static_cast<uint16_t>((1u << event.size) - 1);
-  if (event.kind == Kind::store || event.exchange || written == all) return;
+  if (event.kind == Kind::store || event.form == Form::exchange || written == all) return;
   if (Finding* found = cluster_.place("uninitialised-read", event.pc(), 0, i))
     found->message = (event.kind == Kind::load ? "reads " : "atomically updates ") + std::to_string(event.size) +
                      (event.size == 1 ? " byte" : " bytes") + " of " + region.name + ", " + std::to_string(offset) +

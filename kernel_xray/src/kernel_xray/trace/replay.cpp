@@ -75,10 +75,10 @@ void Replay::run(unsigned warp, bool all) {
     const Event& event = *request.events[0];
     if (info_.steps <= kFirstSteps) info_.pcs.insert(event.pc());
     const bool access = event.kind != Kind::step && event.kind != Kind::fence;  // other events have only a key and kind
-    if (cluster_.filmed && !(access && event.quiet))
+    if (cluster_.filmed && !(access && event.form == Form::quiet))
       cluster_.session.film.add(cluster_.frame_of(first, Frame::What::step, 0, 0), request, cluster_.lanes);
     if (event.kind == Kind::step) continue;
-    if (access && !event.quiet) {
+    if (access && event.form != Form::quiet) {
       count(counts(event), request);
       work.add(first, request);
       if (cluster_.session.asks_what_if) what_if.add(warp, request);

@@ -131,10 +131,10 @@ const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
     if (!unordered && !accessor.asynchronous()) return;
     const bool unfenced = accessor.asynchronous() && before.kind() == Kind::store && before.agent == Agent::thread &&
                           before.cluster == accessor.cluster && !accessor.clocks->async.knows(before.epoch());
-    if ((!unordered && !unfenced) || (race && !found_.same_value)) return;
+    if ((!unordered && !unfenced) || (race && !found_.harmless())) return;
     const bool plain_writes = before.kind() == Kind::store && event.kind == Kind::store && !before.strong() && !strong;
     found_ = {before, !unordered, plain_writes && event.value && event.value == before.value(),
-              before.strong() && strong};
+              unfenced && !unordered && before.copy() && accessor.agent == Agent::wgmma, before.strong() && strong};
     race = true;
   };
 

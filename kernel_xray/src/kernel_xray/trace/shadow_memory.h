@@ -29,7 +29,10 @@ struct Race {
   Access before;
   bool unfenced;    // the two are ordered, but a proxy fence is missing
   bool same_value;  // both are plain writes, of the same value
+  bool copied;      // unfenced, but a cp.async wrote what a wgmma reads
   bool narrow;      // both are atomic, but not for each other
+
+  bool harmless() const { return same_value || copied; }  // on the GPUs that there are
 };
 
 struct ShadowCell {

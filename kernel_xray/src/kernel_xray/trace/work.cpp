@@ -18,7 +18,7 @@ void Work::add(unsigned first, const Request& request) {
     if (event.kind != Kind::store) footprint.reads(*own.region, own.address, own.size);
     if (event.kind != Kind::load) footprint.writes(own.address, own.size);
   }
-  if (event.update) add_updates(request);
+  if (event.form == Form::update) add_updates(request);
   if (!cluster_.session.asks_who_wrote || event.kind == Kind::load) return;
   for (unsigned k = 0; k < request.count; ++k) {
     const unsigned i = first + request.lanes[k];

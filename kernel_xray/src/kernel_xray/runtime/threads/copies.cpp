@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/lane.h"
+
 namespace simt {
 namespace {
 
@@ -30,6 +32,7 @@ Copies& own() {
 }  // namespace
 
 void copy_hide(void* to, size_t bytes) {
+  if (trace::current_lane) trace::current_lane->mark_copy();
   Copies& copies = own();
   Flying& copy = copies.in_flight.emplace_back();
   copy.to = static_cast<char*>(to);
