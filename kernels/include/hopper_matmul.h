@@ -134,11 +134,10 @@ __device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int c
          of_right = epilogue.of_columns(pair + 8 * j + 8);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      uint32_t left = ladder::pair<bfloat16>(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);
-      uint32_t right =
-          ladder::pair<bfloat16>(d[4 * j + 4 + 2 * i], d[4 * j + 5 + 2 * i]);
-      uint2 four = ladder::four_neighbours(applied(epilogue, left, of_left),
-                                           applied(epilogue, right, of_right));
+      const float *left = &d[4 * j + 2 * i], *right = left + 4;
+      uint2 four =
+          ladder::four_neighbours(word_of(epilogue({left[0], left[1]}, of_left)),
+                                  word_of(epilogue({right[0], right[1]}, of_right)));
       if (row + 8 * i < m && column + 8 * j < n) {
         *reinterpret_cast<uint2*>(&c[int64_t(row + 8 * i) * n + column + 8 * j]) = four;
       }

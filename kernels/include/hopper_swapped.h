@@ -139,15 +139,15 @@ __device__ void write(const float (&d)[m / 2], const Output& c, int row, int col
   int t = threadIdx.x % kWarpGroup;
   row += t % 32 / 4;
   column += t / 32 * 16;
-  auto of_left = epilogue.of_columns(column + t % 4 * 2),
-       of_right = epilogue.of_columns(column + 8 + t % 4 * 2);
+  auto of_left = epilogue.of_column(column + t % 32 / 4),
+       of_right = epilogue.of_column(column + 8 + t % 32 / 4);
   column += ladder::first_of_four();
 #pragma unroll
   for (int j = 0; j < m / 8; ++j) {  // 8 rows each
-    uint32_t left = transposed(ladder::pair<bfloat16>(d[4 * j], d[4 * j + 1]));
-    uint32_t right = transposed(ladder::pair<bfloat16>(d[4 * j + 2], d[4 * j + 3]));
-    uint2 four = ladder::four_neighbours(applied(epilogue, left, of_left),
-                                         applied(epilogue, right, of_right));
+    const float* sums = &d[4 * j];
+    uint32_t left = transposed(word_of(epilogue({sums[0], sums[1]}, of_left)));
+    uint32_t right = transposed(word_of(epilogue({sums[2], sums[3]}, of_right)));
+    uint2 four = ladder::four_neighbours(left, right);
     if (row + 8 * j < c.rows && column < c.columns)
       *reinterpret_cast<uint2*>(&c.data[int64_t(row + 8 * j) * c.columns + column]) =
           four;

@@ -186,7 +186,7 @@ __device__ void store_subtile(const __nv_bfloat162 (&pairs)[count], int p, int s
     for (int i = 0; i < 2; ++i) {
       uint32_t at = (first ^ eight * 16) + 8 * i * hopper::kRowBytes;
       *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
-          epilogue(pairs[2 * (p * kPanel / 8 + eight) + i], of_columns[j]);
+          epilogue.stored(pairs[2 * (p * kPanel / 8 + eight) + i], of_columns[j]);
     }
   }
   if (subtile < subtiles - 1) return;
@@ -301,7 +301,9 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     }
 #pragma unroll
     for (int i = 0; i < F::n / 4; ++i)
-      done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
+      done[i] =
+          epilogue.waiting({d[2 * i], d[2 * i + 1]},
+                           epilogue.of_columns(work.column + column_of_eight(i / 2)));
     row = work.row + consumer * 64 + warp * kWarpRows;
     column = work.column;
     load_for(0);
