@@ -90,4 +90,17 @@ struct BiasGelu {
   }
 };
 
+// The sums of factors of 8 bits, which are stored as x / scale.
+struct Scaled : Identity {
+  const float *a, *b;  // the scales
+  __device__ float of_columns(int) const { return *a * *b; }
+  __device__ float of_column(int) const { return *a * *b; }
+  __device__ __nv_bfloat162 operator()(float2 sums, float scale) const {
+    return rounded({scale * sums.x, scale * sums.y});
+  }
+  __device__ __nv_bfloat162 waiting(float2 sums, float scale) const {
+    return (*this)(sums, scale);
+  }
+};
+
 }  // namespace hopper

@@ -45,6 +45,12 @@ def matmul(request):
     return build(file.stem[3:], file, request.param)
 
 
+def copied(folder):
+    """The kernels in a folder of their own."""
+    ignored = shutil.ignore_patterns("solutions", "wrong", "museum")
+    return Path(shutil.copytree(KERNELS, folder / "kernels", ignore=ignored))
+
+
 def right(matmul, m, n, k):
     """Whether the error is within half an ULP of bfloat16 plus the rounding of k float32 additions."""
     a, b = factors(m, n, k, torch.bfloat16)
@@ -393,8 +399,7 @@ FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
 @pytest.mark.parametrize("mistake", FORM_MISTAKES)
 def test_a_mistake_in_a_form_is_found(mistake, tmp_path):
     form, parts, file, good, bad = FORM_MISTAKES[mistake]
-    shutil.copytree(KERNELS, tmp_path / "kernels", ignore=shutil.ignore_patterns("solutions", "wrong", "museum"))
-    wrong = tmp_path / "kernels" / file
+    wrong = copied(tmp_path) / file
     text = wrong.read_text()
     assert text.count(good) == 1
     wrong.write_text(text.replace(good, bad))
