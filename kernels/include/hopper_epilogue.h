@@ -1,5 +1,4 @@
-// hopper_epilogue.h: what matmul_cluster does to the sums of a tile while the tensor
-// cores multiply the next one.
+// hopper_epilogue.h: what a product does to its sums before they are stored in c.
 #pragma once
 
 #include <cstring>
@@ -9,41 +8,53 @@
 
 namespace hopper {
 
-// Changes two neighbouring sums, rounded to bfloat16, before they are stored in c.
-// of_columns: what it needs for these two columns, which is loaded before the products
-// that it runs beside, so that it does not wait for memory. A panel is stored in
-// kSubtiles subtiles, each during other products, so that much arithmetic does not keep
-// the tensor cores waiting. kSaves: whether the sums themselves are stored too. This
-// one changes nothing.
+// Two neighbours: a bfloat16 is the upper half of a float.
+__device__ inline float2 widened(uint32_t pair) {
+  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
+}
+__device__ inline uint32_t word_of(__nv_bfloat162 pair) {
+  uint32_t word;
+  memcpy(&word, &pair, 4);
+  return word;
+}
+__device__ inline __nv_bfloat162 rounded(float2 x) {
+  return __floats2bfloat162_rn(x.x, x.y);
+}
+
+// An epilogue changes two sums and rounds them to bfloat16. Two neighbours in a row
+// need what of_columns loads for their columns, two in a column what of_column does. It
+// is loaded before the products that it runs beside, so that it does not wait for
+// memory.
+//
+// A tile of matmul_cluster waits in 16 bits until the next one is multiplied: waiting()
+// is what waits, and stored() what is stored then. A panel is stored in kSubtiles
+// subtiles, each during other products, so that much arithmetic does not keep the
+// tensor cores waiting. kSaves: whether the sums themselves are stored too.
+//
+// This one changes nothing.
 struct Identity {
   static constexpr int kSubtiles = 1;
   static constexpr bool kSaves = false;
   struct Nothing {};
   __device__ Nothing of_columns(int) const { return {}; }
-  template <typename OfColumns>
-  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, OfColumns) const {
+  __device__ Nothing of_column(int) const { return {}; }
+  template <typename Of>
+  __device__ __nv_bfloat162 operator()(float2 sums, Of) const {
+    return rounded(sums);
+  }
+  template <typename Of>
+  __device__ __nv_bfloat162 waiting(float2 sums, Of) const {
+    return rounded(sums);
+  }
+  template <typename Of>
+  __device__ __nv_bfloat162 stored(__nv_bfloat162 pair, Of) const {
     return pair;
   }
 };
 
-// Two neighbours: a bfloat16 is the upper half of a float.
-__device__ inline float2 widened(uint32_t pair) {
-  return {__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000)};
-}
-
-// The epilogue of a pair that is one word.
-template <typename Epilogue, typename OfColumns>
-__device__ __forceinline__ uint32_t applied(const Epilogue& epilogue, uint32_t word,
-                                            OfColumns of_columns) {
-  __nv_bfloat162 pair;
-  memcpy(&pair, &word, 4);
-  pair = epilogue(pair, of_columns);
-  memcpy(&word, &pair, 4);
-  return word;
-}
-
-// gelu(sum + bias), with a bias for each of the n columns. It is computed while a tile
-// is stored, since the tensor cores multiply the next one then.
+// gelu(sum + bias), with a bias for each of the n columns. cuBLAS rounds its result
+// alone, and so does this. What waits is rounded before too: sum + bias, as eager
+// rounds them, or the sum if it is saved.
 template <bool saves>
 struct BiasGelu {
   static constexpr int kSubtiles = 4;
@@ -55,12 +66,40 @@ struct BiasGelu {
   __device__ uint32_t of_columns(int column) const {
     return *reinterpret_cast<const uint32_t*>(bias + (column < n ? column : 0));
   }
-  __device__ __nv_bfloat162 operator()(__nv_bfloat162 pair, uint32_t of_pair) const {
-    uint32_t word;
-    memcpy(&word, &pair, 4);
-    float2 sum = widened(word), shift = widened(of_pair);
-    return __floats2bfloat162_rn(ladder::gelu_tanh_approximate(sum.x + shift.x),
-                                 ladder::gelu_tanh_approximate(sum.y + shift.y));
+  __device__ uint32_t of_column(int column) const {
+    auto* bits = reinterpret_cast<const uint16_t*>(bias);
+    return bits[column < n ? column : 0] * 0x10001u;
+  }
+  __device__ static float2 shifted(float2 sums, uint32_t of_pair) {
+    float2 shift = widened(of_pair);
+    return {sums.x + shift.x, sums.y + shift.y};
+  }
+  __device__ static __nv_bfloat162 gelu(float2 z) {
+    return __floats2bfloat162_rn(ladder::gelu_tanh_approximate(z.x),
+                                 ladder::gelu_tanh_approximate(z.y));
+  }
+  __device__ __nv_bfloat162 operator()(float2 sums, uint32_t of_pair) const {
+    return gelu(shifted(sums, of_pair));
+  }
+  __device__ __nv_bfloat162 waiting(float2 sums, uint32_t of_pair) const {
+    return rounded(saves ? sums : shifted(sums, of_pair));
+  }
+  __device__ __nv_bfloat162 stored(__nv_bfloat162 pair, uint32_t of_pair) const {
+    float2 z = widened(word_of(pair));
+    return gelu(saves ? shifted(z, of_pair) : z);
+  }
+};
+
+// The sums of factors of 8 bits, which are stored as x / scale.
+struct Scaled : Identity {
+  const float *a, *b;  // the scales
+  __device__ float of_columns(int) const { return *a * *b; }
+  __device__ float of_column(int) const { return *a * *b; }
+  __device__ __nv_bfloat162 operator()(float2 sums, float scale) const {
+    return rounded({scale * sums.x, scale * sums.y});
+  }
+  __device__ __nv_bfloat162 waiting(float2 sums, float scale) const {
+    return (*this)(sums, scale);
   }
 };
 

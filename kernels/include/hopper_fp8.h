@@ -1,4 +1,4 @@
-// hopper_fp8.h: wgmma for numbers of 8 bits, e4m3: 4 bits of exponent, 3 of fraction,
+// hopper_fp8.h: products of numbers of 8 bits, e4m3: 4 bits of exponent, 3 of fraction,
 // up to 448, no infinity.
 //
 // An instruction multiplies 32 along k in the time that bfloat16 takes for 16: 32 bytes
@@ -17,38 +17,86 @@
 #pragma once
 
 #include "hopper.h"
+#include "matmul.h"
 
 namespace hopper {
 
-// d += a * b, or d = a * b with add = 0. a: 64 rows of 32 elements, b: 256 columns of
-// 32 elements, both with a descriptor of one panel. Elements are in d as those of
-// wgmma_64x256x16.
-#define HOPPER_8(i)                                                           \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), \
-      "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define HOPPER_32(i) HOPPER_8(i), HOPPER_8(i + 8), HOPPER_8(i + 16), HOPPER_8(i + 24)
-__device__ __forceinline__ void wgmma_64x256x32(float (&d)[128], uint64_t a, uint64_t b,
-                                                int add) {
-  HOPPER_ASM(
-      "{\n"
-      ".reg .pred add;\n"
-      "setp.ne.b32 add, %130, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n256k32.f32.e4m3.e4m3 {"
-      "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%"
-      "22,%23,%24,%25,%26,%27,%28,%29,"
-      "%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,"
-      "%50,%51,%52,%53,%54,%55,%56,"
-      "%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,"
-      "%77,%78,%79,%80,%81,%82,%83,"
-      "%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%"
-      "103,%104,%105,%106,%107,%108,"
-      "%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,"
-      "%125,%126,%127}, "
-      "%128, %129, add, 1, 1;\n"
-      "}\n" : HOPPER_32(0),
-      HOPPER_32(32), HOPPER_32(64), HOPPER_32(96) : "l"(a), "l"(b), "r"(add));
+// -------------------------------------------------------------------------------------
+// The launcher
+
+constexpr auto kFloat8 = torch::headeronly::ScalarType::Float8_e4m3fn;
+
+// t: the factor with k contiguous.
+inline void check_factor(const ladder::Tensor& t, const char* name, const char* layout,
+                         const char* fix) {
+  STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name,
+                  ".cuda()");
+  STD_TORCH_CHECK(t.scalar_type() == kFloat8, name, " must be float8_e4m3fn, got ",
+                  ladder::dtype_name(t.scalar_type()),
+                  "; divide it by its scale and convert it with .to()");
+  STD_TORCH_CHECK(t.is_contiguous(), name, " must be ", layout, "; pass ", name, fix);
+  STD_TORCH_CHECK(t.size(1) % 16 == 0, name,
+                  " must have whole 16 bytes along k: a multiple of 16, got ",
+                  t.size(1), "; pad it with zeros");
+  STD_TORCH_CHECK(ladder::aligned_to_16(t.const_data_ptr()), name,
+                  " must begin at a multiple of 16 bytes; pass a copy");
 }
-#undef HOPPER_8
-#undef HOPPER_32
+
+inline const float* scale_of(const ladder::Tensor& scale, const char* name,
+                             const ladder::Tensor& a) {
+  ladder::check_input(scale, name, torch::headeronly::ScalarType::Float);
+  STD_TORCH_CHECK(scale.numel() == 1, name, " must have one element, got shape ",
+                  ladder::shape_of(scale));
+  STD_TORCH_CHECK(scale.get_device_index() == a.get_device_index(), name,
+                  " must be on a's device, cuda:", a.get_device_index(),
+                  ", got cuda:", scale.get_device_index());
+  return scale.const_data_ptr<float>();
+}
+
+// The elements of the scales, for the epilogue.
+struct Scales {
+  const float *a, *b;
+};
+
+inline ladder::MatmulSizes check_factors(const ladder::Tensor& a,
+                                         const ladder::Tensor& b) {
+  STD_TORCH_CHECK(a.dim() == 2 && b.dim() == 2, "a and b must be matrices, got shapes ",
+                  ladder::shape_of(a), " and ", ladder::shape_of(b));
+  STD_TORCH_CHECK(a.size(1) == b.size(0),
+                  "b must have as many rows as a has columns, got shapes ",
+                  ladder::shape_of(a), " and ", ladder::shape_of(b),
+                  "; is one of them transposed?");
+  ladder::Tensor columns = torch::stable::transpose(b, 0, 1);
+  check_factor(a, "a", "row-major", ".contiguous()");
+  check_factor(columns, "b", "column-major, with k contiguous",
+               ".t().contiguous().t()");
+  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(),
+                  "a and b must be on the same device, got cuda:", a.get_device_index(),
+                  " and cuda:", b.get_device_index(), "; move one of them");
+  STD_TORCH_CHECK(b.size(1) % 8 == 0,
+                  "b must have a multiple of 8 columns, so that rows of the result "
+                  "have whole 16 bytes,",
+                  " got ", b.size(1), "; pad it with zeros");
+  return {a.size(0), b.size(1), a.size(1) / 2};
+}
+
+inline Scales check_scales(const ladder::Tensor& a, const ladder::Tensor& scale_a,
+                           const ladder::Tensor& scale_b) {
+  return {scale_of(scale_a, "scale_a", a), scale_of(scale_b, "scale_b", a)};
+}
+
+// Checks a and b, makes c, and calls run(a, b, c, sizes, stream), where k counts pairs.
+template <typename Run>
+ladder::Tensor matmul_fp8(const ladder::Tensor& a, const ladder::Tensor& b, Run run) {
+  auto size = check_factors(a, b);
+  auto guard = ladder::on_device_of(a);
+  ladder::Tensor c = torch::stable::new_empty(a, {size.m, size.n},
+                                              torch::headeronly::ScalarType::BFloat16);
+  if (size.m == 0 || size.n == 0) return c;
+  if (size.k == 0) return torch::stable::zero_(c);  // the sum of no products
+  run(a.const_data_ptr(), b.const_data_ptr(), c.mutable_data_ptr(), size,
+      ladder::current_stream(a));
+  return c;
+}
 
 }  // namespace hopper

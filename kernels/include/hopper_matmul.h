@@ -11,6 +11,7 @@
 
 #include "hopper.h"
 #include "hopper_epilogue.h"
+#include "hopper_fp8.h"
 #include "narrow.h"
 
 namespace hopper {
@@ -134,11 +135,10 @@ __device__ inline void write(const float (&d)[sums], bfloat16* c, int row, int c
          of_right = epilogue.of_columns(pair + 8 * j + 8);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      uint32_t left = ladder::pair<bfloat16>(d[4 * j + 2 * i], d[4 * j + 2 * i + 1]);
-      uint32_t right =
-          ladder::pair<bfloat16>(d[4 * j + 4 + 2 * i], d[4 * j + 5 + 2 * i]);
-      uint2 four = ladder::four_neighbours(applied(epilogue, left, of_left),
-                                           applied(epilogue, right, of_right));
+      const float *left = &d[4 * j + 2 * i], *right = left + 4;
+      uint2 four =
+          ladder::four_neighbours(word_of(epilogue({left[0], left[1]}, of_left)),
+                                  word_of(epilogue({right[0], right[1]}, of_right)));
       if (row + 8 * i < m && column + 8 * j < n) {
         *reinterpret_cast<uint2*>(&c[int64_t(row + 8 * i) * n + column + 8 * j]) = four;
       }
@@ -200,25 +200,35 @@ int resident_clusters(Kernel* kernel, int blocks, int threads, int shared_bytes)
 // Checks a and b, makes c, and calls launch(Operands, SMs of the GPU, stream). tile_m:
 // rows of c that a block or a cluster computes at a time. box_a, box_b: rows of a and
 // of b in one request. kernel gets kSharedBytes<Shared> bytes of shared memory, more
-// than the 48 KB it has by default.
-template <typename Shared, typename Kernel, typename Launch>
+// than the 48 KB it has by default. e4m3: two neighbours along k are one element of 16
+// bits for the maps and for launch, and b lies column by column.
+template <typename Shared, bool e4m3 = false, typename Kernel, typename Launch>
 ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile_m,
                       Kernel kernel, Launch launch, int box_a = kM, int box_b = kK) {
   static_assert(kSharedBytes<Shared> <= 227 * 1024,
                 "a block has at most 227 KB of shared memory");
-  auto run = [&](auto a, auto b, auto* c, ladder::MatmulSizes size,
+  auto run = [&](const void* a, const void* b, void* c, ladder::MatmulSizes size,
                  cudaStream_t stream) {
-    check_rows(a.data, "a", size.k);
-    check_rows(b.data, "b", size.n);
     ladder::tiles_in_grid(size, tile_m, kN, kK);  // the kernels count with int
     STD_CUDA_CHECK(cudaFuncSetAttribute(
         kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes<Shared>));
-    Operands operands = {tile_map(a.data, size.m, size.k, box_a),
-                         tile_map(b.data, size.k, size.n, box_b),
-                         reinterpret_cast<bfloat16*>(c), size};
+    Operands operands = {
+        tile_map(a, size.m, size.k, box_a),
+        e4m3 ? tile_map(b, size.n, size.k, box_b) : tile_map(b, size.k, size.n, box_b),
+        reinterpret_cast<bfloat16*>(c), size};
     launch(operands, ladder::device_attribute(cudaDevAttrMultiProcessorCount), stream);
   };
-  return ladder::matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major, run);
+  if constexpr (e4m3) {
+    return matmul_fp8(a, b, run);
+  } else {
+    auto checked = [&](auto a, auto b, auto* c, ladder::MatmulSizes size,
+                       cudaStream_t stream) {
+      check_rows(a.data, "a", size.k);
+      check_rows(b.data, "b", size.n);
+      run(a.data, b.data, c, size, stream);
+    };
+    return ladder::matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major, checked);
+  }
 }
 
 }  // namespace hopper

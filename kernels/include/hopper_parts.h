@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(256)
   uint32_t eight[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i)
-    eight[i] = applied(epilogue, ladder::pair<bfloat16>(total[2 * i], total[2 * i + 1]),
-                       epilogue.of_columns(column + 2 * i));
+    eight[i] = word_of(epilogue({total[2 * i], total[2 * i + 1]},
+                                epilogue.of_columns(column + 2 * i)));
   *reinterpret_cast<uint4*>(&c[int64_t(row) * n + column]) = {eight[0], eight[1],
                                                               eight[2], eight[3]};
 }

@@ -39,8 +39,9 @@ struct Output {
 // A block computes tiles of m x n elements of c: each of its consumers has 64 of the
 // columns, or 128. The blocks of a cluster lie one below the other and share the tile
 // of b, or beside each other and share that of a. An SM runs `per_sm` blocks.
-template <int m_, int n_, int down_, int across_, int per_sm_ = 1>
+template <int m_, int n_, int down_, int across_, int per_sm_ = 1, bool e4m3_ = false>
 struct Config {
+  static constexpr bool e4m3 = e4m3_;  // factors of 8 bits (hopper_fp8.h)
   static constexpr int m = m_, n = n_, down = down_, across = across_, per_sm = per_sm_;
   static constexpr int cluster = down * across, panels = n / kPanel;
   static constexpr int consumers = std::min(panels, 2), products = panels / consumers;
@@ -116,8 +117,12 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
       for (int i = 0; i < F::share_b; i += F::box_b) {
         int p = (first_b + i) / kK, line = (first_b + i) % kK;
         int column = work.column + p * kPanel;
-        if (column < right)
+        if (column >= right) continue;
+        if (F::e4m3) {  // b lies column by column
+          load<F::down>(stage.b[p][line], b, full, column + line, step * kK);
+        } else {
           load<F::down>(stage.b[p][line], b, full, step * kK + line, column);
+        }
       }
     }
   }
@@ -139,15 +144,15 @@ __device__ void write(const float (&d)[m / 2], const Output& c, int row, int col
   int t = threadIdx.x % kWarpGroup;
   row += t % 32 / 4;
   column += t / 32 * 16;
-  auto of_left = epilogue.of_columns(column + t % 4 * 2),
-       of_right = epilogue.of_columns(column + 8 + t % 4 * 2);
+  auto of_left = epilogue.of_column(column + t % 32 / 4),
+       of_right = epilogue.of_column(column + 8 + t % 32 / 4);
   column += ladder::first_of_four();
 #pragma unroll
   for (int j = 0; j < m / 8; ++j) {  // 8 rows each
-    uint32_t left = transposed(ladder::pair<bfloat16>(d[4 * j], d[4 * j + 1]));
-    uint32_t right = transposed(ladder::pair<bfloat16>(d[4 * j + 2], d[4 * j + 3]));
-    uint2 four = ladder::four_neighbours(applied(epilogue, left, of_left),
-                                         applied(epilogue, right, of_right));
+    const float* sums = &d[4 * j];
+    uint32_t left = transposed(word_of(epilogue({sums[0], sums[1]}, of_left)));
+    uint32_t right = transposed(word_of(epilogue({sums[2], sums[3]}, of_right)));
+    uint2 four = ladder::four_neighbours(left, right);
     if (row + 8 * j < c.rows && column < c.columns)
       *reinterpret_cast<uint2*>(&c.data[int64_t(row + 8 * j) * c.columns + column]) =
           four;
@@ -186,15 +191,16 @@ __device__ void consume(typename F::Shared& shared, const Output& c, int consume
       auto& stage = shared.stages[pipe.stage];
       wait(shared.full[pipe.stage], pipe.parity);
       uint64_t a = descriptor(stage.a, 16);
-      uint64_t b = descriptor(stage.b[first], sizeof(stage.b[0]));
+      uint64_t b = descriptor(stage.b[first], F::e4m3 ? 16 : sizeof(stage.b[0]));
+      constexpr int next_k = F::e4m3 ? 32 : 16 * kRowBytes;
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < kK / 16; ++k) {
 #pragma unroll
         for (int p = 0; p < F::products; ++p)
-          wgmma_shared<F::m, true, false>(
-              d[p], b + (p * sizeof(stage.b[0]) + k * 16 * kRowBytes) / 16,
-              a + k * (32 >> 4), step > work.first || k > 0);
+          wgmma<F::m, true, false, F::e4m3>(
+              d[p], b + (p * sizeof(stage.b[0]) + k * next_k) / 16, a + k * (32 >> 4),
+              step > work.first || k > 0);
       }
       wgmma_commit();
       wgmma_wait<1>();
@@ -285,8 +291,8 @@ Tensor run(const Tensor& a, const Tensor& b, int64_t whole, int count,
         tiles.rows, tiles.columns, int(ceil_div(o.size.k, kK)), parts.parts, epilogue));
     parts.add_up(o.c, m, n, epilogue, stream);
   };
-  return matmul<typename F::Shared>(a, b, F::rows, matmul_swapped_kernel<F, Epilogue>,
-                                    launch, F::share_a, F::box_b);
+  return matmul<typename F::Shared, F::e4m3>(
+      a, b, F::rows, matmul_swapped_kernel<F, Epilogue>, launch, F::share_a, F::box_b);
 }
 
 }  // namespace hopper::swapped

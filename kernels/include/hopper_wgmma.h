@@ -3,6 +3,7 @@
 // attention, with n = 64 or 128.
 //
 //   wgmma_shared      both factors in shared memory
+//   wgmma_e4m3        the same for factors of 8 bits
 //   wgmma_registers   a in registers: the result of one product is a factor of the next
 //   wgmma_wait_for    waits for groups of products, with the sums as an operand
 //
@@ -51,15 +52,18 @@ namespace hopper {
   HOPPER_NAMES_96                                                                \
   ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
   ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-// n, the names of the sums and the text of the operands that follow them
-#define HOPPER_WGMMA(n, names, add, operands)                                      \
-  "{\n"                                                                            \
-  ".reg .pred add;\n"                                                              \
-  "setp.ne.b32 add, " add                                                          \
-  ", 0;\n"                                                                         \
-  "wgmma.mma_async.sync.aligned.m64n" n "k16.f32.bf16.bf16 {" names "}, " operands \
-  ";\n"                                                                            \
+// n, the elements along k and their types, the names of the sums and the text of the
+// operands that follow them
+#define HOPPER_WGMMA_OF(n, k, names, add, operands)                 \
+  "{\n"                                                             \
+  ".reg .pred add;\n"                                               \
+  "setp.ne.b32 add, " add                                           \
+  ", 0;\n"                                                          \
+  "wgmma.mma_async.sync.aligned.m64n" n k " {" names "}, " operands \
+  ";\n"                                                             \
   "}\n"
+#define HOPPER_WGMMA(n, names, add, operands) \
+  HOPPER_WGMMA_OF(n, "k16.f32.bf16.bf16", names, add, operands)
 
 // wgmma_shared for one n: the names of its sums, and the numbers of the operands that
 // follow them.
@@ -119,7 +123,61 @@ __device__ __forceinline__ void wgmma_shared(float (&d)[n / 2], uint64_t a, uint
   }
 }
 
-// The same with a in registers, two elements in each. In thread t of the warp group,
+// The same for factors of 8 bits (hopper_fp8.h), 32 elements along k, of which neither
+// is transposed.
+#define HOPPER_E4M3(n, names, a_, b_, add_, ...)                                      \
+  HOPPER_ASM(HOPPER_WGMMA_OF(#n, "k32.f32.e4m3.e4m3", names, "%" #add_,               \
+                             "%" #a_ ", %" #b_ ", add, 1, 1") : __VA_ARGS__ : "l"(a), \
+             "l"(b), "r"(add))
+
+template <int n>
+__device__ __forceinline__ void wgmma_e4m3(float (&d)[n / 2], uint64_t a, uint64_t b,
+                                           int add) {
+  if constexpr (n == 24) {
+    HOPPER_E4M3(24, HOPPER_NAMES_12, 12, 13, 14, HOPPER_SUM_8(0), HOPPER_SUM_4(8));
+  } else if constexpr (n == 48) {
+    HOPPER_E4M3(48, HOPPER_NAMES_24, 24, 25, 26, HOPPER_SUM_16(0), HOPPER_SUM_8(16));
+  } else if constexpr (n == 64) {
+    HOPPER_E4M3(64, HOPPER_NAMES_32, 32, 33, 34, HOPPER_SUM_32(0));
+  } else if constexpr (n == 88) {
+    HOPPER_E4M3(88, HOPPER_NAMES_44, 44, 45, 46, HOPPER_SUM_32(0), HOPPER_SUM_8(32),
+                HOPPER_SUM_4(40));
+  } else if constexpr (n == 96) {
+    HOPPER_E4M3(96, HOPPER_NAMES_48, 48, 49, 50, HOPPER_SUM_32(0), HOPPER_SUM_16(32));
+  } else if constexpr (n == 128) {
+    HOPPER_E4M3(128, HOPPER_NAMES_64, 64, 65, 66, HOPPER_SUM_32(0), HOPPER_SUM_32(32));
+  } else if constexpr (n == 136) {
+    HOPPER_E4M3(136, HOPPER_NAMES_68, 68, 69, 70, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
+                HOPPER_SUM_4(64));
+  } else if constexpr (n == 160) {
+    HOPPER_E4M3(160, HOPPER_NAMES_80, 80, 81, 82, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
+                HOPPER_SUM_16(64));
+  } else if constexpr (n == 168) {
+    HOPPER_E4M3(168, HOPPER_NAMES_84, 84, 85, 86, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
+                HOPPER_SUM_16(64), HOPPER_SUM_4(80));
+  } else if constexpr (n == 192) {
+    HOPPER_E4M3(192, HOPPER_NAMES_96, 96, 97, 98, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
+                HOPPER_SUM_32(64));
+  } else if constexpr (n == 256) {
+    HOPPER_E4M3(256, HOPPER_NAMES_128, 128, 129, 130, HOPPER_SUM_32(0),
+                HOPPER_SUM_32(32), HOPPER_SUM_32(64), HOPPER_SUM_32(96));
+  } else {
+    static_assert(n == 0, "add this n to the list");
+  }
+}
+
+// wgmma_shared, or wgmma_e4m3.
+template <int n, bool a_transposed, bool b_transposed, bool e4m3>
+__device__ __forceinline__ void wgmma(float (&d)[n / 2], uint64_t a, uint64_t b,
+                                      int add) {
+  if constexpr (e4m3) {
+    wgmma_e4m3<n>(d, a, b, add);
+  } else {
+    wgmma_shared<n, a_transposed, b_transposed>(d, a, b, add);
+  }
+}
+
+// wgmma_shared with a in registers, two elements in each. In thread t of the warp group,
 // a[i] has those in columns t % 4 * 2 + i / 2 * 8 and the next, and in row 16 * (t /
 // 32) + t % 32 / 4 + i % 2 * 8: as sums lie, for 16 columns. The registers must not
 // change until a wait has returned. After a change, wgmma_fence comes before the
@@ -173,6 +231,8 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
 #undef HOPPER_NAMES_96
 #undef HOPPER_NAMES_128
 #undef HOPPER_WGMMA
+#undef HOPPER_WGMMA_OF
 #undef HOPPER_SHARED
+#undef HOPPER_E4M3
 
 }  // namespace hopper

@@ -72,8 +72,9 @@ static_assert(sizeof(StagingBuffers::panels[0]) % 1024 == 0,
               "panels begin where the swizzle's pattern begins");
 
 // A block computes tiles of m x n elements of c, and a cluster has `cluster` blocks.
-template <int n_, int cluster_>
+template <int n_, int cluster_, bool e4m3_ = false>
 struct TileConfig {
+  static constexpr bool e4m3 = e4m3_;  // factors of 8 bits (hopper_fp8.h)
   static constexpr int m = kM, n = n_, panels = n / kPanel, cluster = cluster_;
   static constexpr int stages = n > 128 ? 4 : 6;
   // Lines of b, 64 elements each, that a block loads for the cluster, and those in one
@@ -147,6 +148,7 @@ __device__ void produce(typename F::Shared& shared, const TileMap& a, const Tile
         int p = (share + i) / kK, line = (share + i) % kK;
         int row = step * kK + line, column = work.column + p * kPanel;
         if (column >= right) continue;
+        if (F::e4m3) row = column + line, column = step * kK;  // b lies by columns
         if (F::cluster == 1) {
           hopper::load_tile(stage.b[p][line], b, full, row, column);
         } else {
@@ -186,7 +188,7 @@ __device__ void store_subtile(const __nv_bfloat162 (&pairs)[count], int p, int s
     for (int i = 0; i < 2; ++i) {
       uint32_t at = (first ^ eight * 16) + 8 * i * hopper::kRowBytes;
       *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<char*>(panel) + at) =
-          epilogue(pairs[2 * (p * kPanel / 8 + eight) + i], of_columns[j]);
+          epilogue.stored(pairs[2 * (p * kPanel / 8 + eight) + i], of_columns[j]);
     }
   }
   if (subtile < subtiles - 1) return;
@@ -220,12 +222,13 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     // The next 16 along k are 32 bytes further in a's swizzled rows, and 16 rows of 128
     // bytes further in b's panels.
     uint64_t a = hopper::descriptor(stage.a[consumer * 64], 16);
-    uint64_t b = hopper::descriptor(stage.b, sizeof(stage.b[0]));
+    uint64_t b = hopper::descriptor(stage.b, F::e4m3 ? 16 : sizeof(stage.b[0]));
+    constexpr int next_k = F::e4m3 ? 32 : 16 * hopper::kRowBytes;
     hopper::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < kK / 16; ++k)
-      hopper::wgmma_shared<F::n, false, true>(
-          d, a + k * (32 >> 4), b + k * (16 * hopper::kRowBytes >> 4), add || k > 0);
+      hopper::wgmma<F::n, false, true, F::e4m3>(d, a + k * (32 >> 4),
+                                                b + k * (next_k >> 4), add || k > 0);
     hopper::wgmma_commit();
   };
   // One thread per block of the cluster arrives at that block's barrier: the stage is
@@ -301,7 +304,9 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     }
 #pragma unroll
     for (int i = 0; i < F::n / 4; ++i)
-      done[i] = __floats2bfloat162_rn(d[2 * i], d[2 * i + 1]);
+      done[i] =
+          epilogue.waiting({d[2 * i], d[2 * i + 1]},
+                           epilogue.of_columns(work.column + column_of_eight(i / 2)));
     row = work.row + consumer * 64 + warp * kWarpRows;
     column = work.column;
     load_for(0);
@@ -371,9 +376,9 @@ Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {},
         tiles.rows, tiles.columns, ceil_div(o.size.k, kK), parts.parts, epilogue));
     parts.add_up(o.c, m, n, epilogue, stream);
   };
-  return hopper::matmul<typename F::Shared>(a, b, F::cluster * kM,
-                                            matmul_cluster_kernel<F, mode, Epilogue>,
-                                            launch, kM, F::box);
+  return hopper::matmul<typename F::Shared, F::e4m3>(
+      a, b, F::cluster * kM, matmul_cluster_kernel<F, mode, Epilogue>, launch, kM,
+      F::box);
 }
 
 // The elements of bias, one for each column of b.

@@ -31,6 +31,7 @@
 
 #include "hopper_fp8.h"
 #include "hopper_matmul.h"
+#include "hopper_wgmma.h"
 
 using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::TileMap;
 using hopper::kConsumers, hopper::kM, hopper::kN, hopper::kStages, hopper::kThreads,
@@ -113,7 +114,7 @@ __device__ void produce(Shared& shared, const TileMap& a, const TileMap& b,
 
 // A warp. Writes panel `p`, 64 columns, of its 16 rows of c, which begin at `row`: to
 // shared memory, and from there to c. pairs: the thread's part of a tile, two
-// neighbours each, in the order of wgmma_64x256x32.
+// neighbours each, in the order of wgmma_e4m3<256>.
 __device__ void store_panel(const __nv_bfloat162 (&pairs)[64], int p,
                             StagingBuffers& staging, const TileMap& c, int row,
                             int column) {
@@ -162,7 +163,7 @@ __device__ void consume(Shared& shared, const TileMap& c, const float* scale_a,
     // The next 32 along k are 32 bytes further in the swizzled rows of both.
 #pragma unroll
     for (int k = 0; k < kK / 32; ++k)
-      hopper::wgmma_64x256x32(d, a + k * (32 >> 4), b + k * (32 >> 4), add || k > 0);
+      hopper::wgmma_e4m3<256>(d, a + k * (32 >> 4), b + k * (32 >> 4), add || k > 0);
     hopper::wgmma_commit();
   };
   // One thread per block of the cluster arrives at that block's barrier: the stage is
@@ -243,80 +244,30 @@ __global__ void __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-constexpr auto kFloat8 = torch::headeronly::ScalarType::Float8_e4m3fn;
-
-// t: the factor with k contiguous.
-void check_factor(const Tensor& t, const char* name, const char* layout,
-                  const char* fix) {
-  STD_TORCH_CHECK(t.is_cuda(), name, " must be a CUDA tensor; move it with ", name,
-                  ".cuda()");
-  STD_TORCH_CHECK(t.scalar_type() == kFloat8, name, " must be float8_e4m3fn, got ",
-                  ladder::dtype_name(t.scalar_type()),
-                  "; divide it by its scale and convert it with .to()");
-  STD_TORCH_CHECK(t.is_contiguous(), name, " must be ", layout, "; pass ", name, fix);
-  STD_TORCH_CHECK(t.size(1) % 16 == 0, name,
-                  " must have whole 16 bytes along k: a multiple of 16, got ",
-                  t.size(1), "; pad it with zeros");
-  STD_TORCH_CHECK(ladder::aligned_to_16(t.const_data_ptr()), name,
-                  " must begin at a multiple of 16 bytes; pass a copy");
-}
-
-const float* scale_of(const Tensor& scale, const char* name, const Tensor& a) {
-  ladder::check_input(scale, name, torch::headeronly::ScalarType::Float);
-  STD_TORCH_CHECK(scale.numel() == 1, name, " must have one element, got shape ",
-                  ladder::shape_of(scale));
-  STD_TORCH_CHECK(scale.get_device_index() == a.get_device_index(), name,
-                  " must be on a's device, cuda:", a.get_device_index(),
-                  ", got cuda:", scale.get_device_index());
-  return scale.const_data_ptr<float>();
-}
-
 // a: m x k, row-major; b: k x n, column-major, both float8_e4m3fn; the scales: float32,
 // one element each. Returns bfloat16, m x n.
 Tensor matmul_fp8(const Tensor& a, const Tensor& b, const Tensor& scale_a,
                   const Tensor& scale_b) {
-  STD_TORCH_CHECK(a.dim() == 2 && b.dim() == 2, "a and b must be matrices, got shapes ",
-                  ladder::shape_of(a), " and ", ladder::shape_of(b));
-  STD_TORCH_CHECK(a.size(1) == b.size(0),
-                  "b must have as many rows as a has columns, got shapes ",
-                  ladder::shape_of(a), " and ", ladder::shape_of(b),
-                  "; is one of them transposed?");
-  Tensor columns = torch::stable::transpose(b, 0, 1);
-  check_factor(a, "a", "row-major", ".contiguous()");
-  check_factor(columns, "b", "column-major, with k contiguous",
-               ".t().contiguous().t()");
-  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(),
-                  "a and b must be on the same device, got cuda:", a.get_device_index(),
-                  " and cuda:", b.get_device_index(), "; move one of them");
-  const float *of_a = scale_of(scale_a, "scale_a", a),
-              *of_b = scale_of(scale_b, "scale_b", a);
-  ladder::MatmulSizes size = {a.size(0), b.size(1), a.size(1)};
-  STD_TORCH_CHECK(size.n % 8 == 0,
-                  "b must have a multiple of 8 columns, so that rows of the result "
-                  "have whole 16 bytes,",
-                  " got ", size.n, "; pad it with zeros");
-  ladder::tiles_in_grid(size, kCluster * kM, kN, kK);  // the kernel counts with int
-  auto guard = ladder::on_device_of(a);
-  Tensor c = torch::stable::new_empty(a, {size.m, size.n},
-                                      torch::headeronly::ScalarType::BFloat16);
-  if (size.m == 0 || size.n == 0) return c;
-  if (size.k == 0) return torch::stable::zero_(c);  // the sum of no products
-  constexpr int bytes = hopper::kSharedBytes<Shared>;
-  STD_CUDA_CHECK(cudaFuncSetAttribute(
-      matmul_fp8_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  int64_t cluster_rows = ceil_div(size.m, kCluster * kM),
-          tile_columns = ceil_div(size.n, kN);
-  int sms = ladder::device_attribute(cudaDevAttrMultiProcessorCount);
-  int64_t clusters =
-      std::min<int64_t>(cluster_rows * tile_columns, std::max(1, sms / kCluster));
-  matmul_fp8_kernel<<<clusters * kCluster, kThreads, bytes,
-                      ladder::current_stream(a)>>>(
-      hopper::tile_map(a.const_data_ptr(), size.m, size.k / 2, kM),
-      hopper::tile_map(b.const_data_ptr(), size.n, size.k / 2, kShare),
-      hopper::tile_map(c.mutable_data_ptr(), size.m, size.n, kWarpRows), of_a, of_b,
-      cluster_rows, tile_columns, ceil_div(size.k, kK));
-  STD_CUDA_KERNEL_LAUNCH_CHECK();
-  return c;
+  hopper::Scales scales = hopper::check_scales(a, scale_a, scale_b);
+  auto launch = [&](const void* a, const void* b, void* c, ladder::MatmulSizes size,
+                    cudaStream_t stream) {
+    ladder::tiles_in_grid(size, kCluster * kM, kN, kK);  // the kernel counts with int
+    constexpr int bytes = hopper::kSharedBytes<Shared>;
+    STD_CUDA_CHECK(cudaFuncSetAttribute(
+        matmul_fp8_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    int64_t cluster_rows = ceil_div(size.m, kCluster * kM),
+            tile_columns = ceil_div(size.n, kN);
+    int sms = ladder::device_attribute(cudaDevAttrMultiProcessorCount);
+    int64_t clusters =
+        std::min<int64_t>(cluster_rows * tile_columns, std::max(1, sms / kCluster));
+    matmul_fp8_kernel<<<clusters * kCluster, kThreads, bytes, stream>>>(
+        hopper::tile_map(a, size.m, size.k, kM),
+        hopper::tile_map(b, size.n, size.k, kShare),
+        hopper::tile_map(c, size.m, size.n, kWarpRows), scales.a, scales.b,
+        cluster_rows, tile_columns, ceil_div(size.k, kK / 2));
+    STD_CUDA_KERNEL_LAUNCH_CHECK();
+  };
+  return hopper::matmul_fp8(a, b, launch);
 }
 
 // -------------------------------------------------------------------------------------

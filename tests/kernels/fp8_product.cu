@@ -1,10 +1,11 @@
-// fp8_product.cu: wgmma_64x256x32 alone, for tests: c += a @ b.T with a of 64 x 128 and b of 256 x 128 elements of e4m3.
+// fp8_product.cu: wgmma_e4m3<256> alone, for tests: c += a @ b.T with a of 64 x 128 and b of 256 x 128 elements of e4m3.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
 #include "case.h"
 #include "hopper_fp8.h"
 #include "hopper_matmul.h"
+#include "hopper_wgmma.h"
 
 struct Factors {
   uint8_t a[64][hopper::kRowBytes], b[256][hopper::kRowBytes];
@@ -30,7 +31,7 @@ __global__ void fp8_product_kernel(const uint8_t* a, const uint8_t* b, float* c,
   __syncthreads();
   hopper::wgmma_fence();
   for (int k = 0; k < instructions; ++k)
-    hopper::wgmma_64x256x32(d, hopper::descriptor(factors.a, 16) + k * (32 >> 4),
+    hopper::wgmma_e4m3<256>(d, hopper::descriptor(factors.a, 16) + k * (32 >> 4),
                             hopper::descriptor(factors.b, 16) + k * (32 >> 4), 1);
   hopper::wgmma_commit();
   hopper::wgmma_wait_for(d);

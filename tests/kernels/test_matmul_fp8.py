@@ -7,7 +7,7 @@ import torch
 from contract import on_a_busy_stream
 from inputs import mistaken, randn
 from simt_programs import load_cases
-from test_hopper import SIMULATOR, build, for_hopper, in_the_simulator
+from test_hopper import SIMULATOR, build, copied, for_hopper, in_the_simulator
 
 import helpers
 from helpers.ladder.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
@@ -16,6 +16,8 @@ from kernel_xray.build import flags
 
 pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE, NAME = KERNELS / "matmul" / "13_fp8.cu", "matmul_fp8"
+CHOICE = KERNELS / "matmul_choice_fp8.cu"
+FORMS = range(15)
 
 
 def given(m, n, k):
@@ -27,9 +29,11 @@ def check(matmul, *shape):
     return helpers.check(matmul, *given(*shape), reference=reference, **options)
 
 
-@pytest.fixture(scope="module")
-def matmul():
-    return build("fp8", SOURCE, NAME)
+@pytest.fixture(scope="module", params=(NAME, "matmul_choice_fp8"))
+def matmul(request):
+    if request.param == NAME:
+        return build("fp8", SOURCE, NAME)
+    return build("choice_fp8", CHOICE, request.param)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +164,61 @@ def test_sums_have_the_bits_of_an_h200s(add_product):
     assert hashlib.sha256(c.cpu().numpy().tobytes()).hexdigest().startswith(recorded)
 
 
+# -- The choice: each form, with k in one piece and in parts -----------------------------------------------------------
+
+
+def possible(k):
+    """Form, tiles that stay whole and parts of the others: each part has 128 elements of k at least."""
+    most = -(-k // 128)
+    return [(form, *given) for form in FORMS for given in ((0, 1), (0, 2), (1, 3)) if given[1] <= most]
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 16), (130, 264, 400), (16, 136, 1040), (300, 520, 1296)])
+def test_every_form_gives_the_product(shape):
+    matmul_as = build("choice_fp8", CHOICE, "matmul_fp8_as")
+    for form in possible(shape[2]):
+        check(lambda *arguments, form=form: matmul_as(*arguments, *form), *shape)
+
+
+def test_the_choice_is_the_form_with_the_least_time():
+    plan = build("choice_fp8", CHOICE, "matmul_fp8_plan")
+    for shape in [(128, 256, 128), (16, 4096, 1024), (3072, 3072, 16), (4096, 2048, 1024)]:
+        a, b, *_ = given(*shape)
+        form, whole, parts, time = plan(a, b)
+        assert time == min(plan(a, b, f)[3] for f in FORMS) > 0 and plan(a, b, form) == (form, whole, parts, time)
+
+
+@in_the_simulator
+def test_the_xray_of_each_form_is_silent():
+    matmul_as = build("choice_fp8_traced", CHOICE, "matmul_fp8_as", traced=True)
+    arguments = [x.cpu() for x in given(70, 136, 656)]
+    for form in possible(656):
+        assert helpers.xray(matmul_as, *arguments, *form).faults == [], form
+
+
+CLUSTER, SWAPPED, EPILOGUE = "matmul/12_cluster.cu", "include/hopper_swapped.h", "include/hopper_epilogue.h"
+FORM_MISTAKES = {  # of which form: what is wrong
+    "b by rows, in a tile of 256": (0, CLUSTER, "if (F::e4m3) row = column + line, column = step * kK;", ""),
+    "b by rows": (2, SWAPPED, "if (F::e4m3) {", "if (false) {"),
+    "panels of bfloat16": (9, SWAPPED, "next_k = F::e4m3 ? 32", "next_k = F::e4m3 ? 16"),
+    "one scale": (12, EPILOGUE, "of_column(int) const { return *a * *b; }", "of_column(int) const { return *a; }"),
+    "no scale for what waits": (1, EPILOGUE, "return (*this)(sums, scale);", "return rounded(sums);"),
+}
+
+
+@in_the_simulator
+@pytest.mark.parametrize("mistake", FORM_MISTAKES)
+def test_a_mistake_in_a_form_is_found(mistake, tmp_path):
+    form, file, good, bad = FORM_MISTAKES[mistake]
+    wrong = copied(tmp_path) / file
+    assert wrong.read_text().count(good) == 1
+    wrong.write_text(wrong.read_text().replace(good, bad))
+    options = {"extra_include_paths": [tmp_path / "kernels" / "include"], "is_python_module": False}
+    matmul_as = helpers.load("mistaken_choice_fp8", [tmp_path / "kernels" / CHOICE.name], **options).matmul_fp8_as
+    with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
+        check(lambda *arguments: matmul_as(*arguments, form, 0, 1), 300, 264, 400)
+
+
 # -- Mistakes ----------------------------------------------------------------------------------------------------------
 
 MISTAKES = {
@@ -173,13 +232,13 @@ MISTAKES = {
     "no scale": ("__floats2bfloat162_rn(scale * d[2 * i], ", "__floats2bfloat162_rn(d[2 * i], "),
     "stage never released": ("if (before >= 0) release(before);", ""),
     "c not swizzled": ("hopper::swizzled((lane / 4", "((lane / 4"),
-    "a row of pairs": ("size.k / 2, kM)", "size.k, kM)"),
+    "a row of pairs": ("size.k, kM)", "2 * size.k, kM)"),
 }
 RACES = {
-    "a stage released too soon": ("hopper::wgmma_64x256x32", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
+    "a stage released too soon": ("hopper::wgmma_e4m3", "hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>"),
     "no fence before a store": ("hopper::store_tile", "  hopper::fence_before_store();\n", ""),
     "a store outlives its block": ("hopper::store_tile", "  hopper::store_wait<0>();", ""),
-    "a stage read too soon": ("hopper::wgmma_64x256x32", "hopper::wait(shared.full[pipe.stage], pipe.parity);", ""),
+    "a stage read too soon": ("hopper::wgmma_e4m3", "hopper::wait(shared.full[pipe.stage], pipe.parity);", ""),
 }
 
 

@@ -76,6 +76,15 @@ MATMUL_FP8 = Operator(
             not_contracted="float8 has no arithmetic in PyTorch, and scales are float32: "
             "tests/kernels/test_matmul_fp8.py has shapes, refusals and mistakes of its own",
         ),
+        Kernel(
+            name="matmul_choice_fp8",
+            files=("matmul_choice_fp8.cu",),
+            dtypes=("float8_e4m3fn",),
+            capability=(9, 0),
+            slow_to_build=True,
+            adds="for any product the tile, and the parts of k, whose predicted time is least",
+            not_contracted="as matmul_fp8",
+        ),
     ),
 )
 

@@ -281,7 +281,7 @@ MATMUL_BIAS_GELU = product_of(
             global_name="matmul_cluster_kernel",
             dtypes=("bfloat16",),
             capability=(9, 0),
-            rough=4 * 2**16,  # it rounds the sum before GELU, as eager does
+            rough=4 * 2**16,  # it rounds a @ b + bias before GELU, as eager does
             not_contracted=HOPPER,
         ),
         Kernel(
