@@ -358,12 +358,10 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
 }
 
 // As attention in attention.cu.
-std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
-                                            const Tensor& given_k,
-                                            const Tensor& given_v, bool causal,
-                                            std::optional<double> given_scale,
-                                            std::optional<int64_t> window_left,
-                                            std::optional<int64_t> window_right) {
+std::tuple<Tensor, Tensor> attention_hopper(
+    const Tensor& given_q, const Tensor& given_k, const Tensor& given_v, bool causal,
+    std::optional<double> given_scale, std::optional<int64_t> window_left,
+    std::optional<int64_t> window_right, bool /*deterministic: always*/) {
   Sizes size = check_attention(given_q, given_k, given_v, true);
   check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
@@ -392,7 +390,8 @@ std::tuple<Tensor, Tensor> attention_hopper(const Tensor& given_q,
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
       "attention_hopper(Tensor q, Tensor k, Tensor v, bool causal=False, float? "
-      "scale=None, int? window_left=None, int? window_right=None) -> (Tensor, Tensor)");
+      "scale=None, int? window_left=None, int? window_right=None, bool "
+      "deterministic=False) -> (Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

@@ -25,15 +25,24 @@
 //
 // The readable version keeps a block's queries in a second kernel for grad_q, which
 // computes S, P and dP again: seven products. Here blocks add their parts of grad_q to
-// a buffer of floats with atomics, four floats in each, and the third kernel rounds the
-// sums. So the order of these additions differs from run to run, and the last bits of
-// grad_q with it; grad_k and grad_v are the same each time.
+// a buffer of floats, and the third kernel rounds the sums. A consumer leaves its part
+// in shared memory, and the copy unit adds it while the consumer goes on.
+//
+// The order of these additions differs from run to run, and the last bits of grad_q
+// with it; grad_k and grad_v are the same each time. deterministic: blocks add to a
+// tile in the order of their keys. Each tile counts the blocks that have added to it,
+// and the next one waits for its turn. All blocks go through the tiles from the last one
+// down, which every block of a causal head has, so they do not wait for a block that
+// comes to a tile much later, but once, for the hand-overs of the first tile. Those are
+// fewer if blocks of several heads alternate.
 //
 // Tensor cores must not wait for exponentials: dP is computed during these, grad_v's
 // product while dS is computed and written, and the other consumer's products during
-// both. What limits it is the atomics: without them it would be a third faster.
+// both.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
+
+#include <cuda/atomic>
 
 #include "attention.h"
 #include "hopper_bulk.h"
@@ -45,12 +54,36 @@ using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
     hopper::kWarpGroup, hopper::TileMap;
 
 constexpr int kKeysOfGroup = 64, kKeysOfBlock = kConsumers * kKeysOfGroup;
-constexpr int kStages = 3;
+constexpr int kStages = 2;
+constexpr int kAdders = 2;  // threads that add parts of grad_q, each in its own steps
 using PipelineState = hopper::PipelineStateOf<kStages>;
+constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200
 // a consumer's subtile of a tile of grad_q: kSubtile x kSubtile elements.
 constexpr int kSubtile = 64;
 template <int d>
 constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
+
+// The tiles of queries that a block loops over: from the last one down, each of all
+// heads of the group.
+struct TileIterator {
+  int first_head, heads, tiles, tile, head;
+  __device__ void advance() {
+    if (++head == heads) {
+      head = 0;
+      --tile;
+    }
+  }
+  __device__ int64_t number() const {
+    return int64_t(first_head + head) * tiles + tile;
+  }
+};
+
+// What a block works on: keys from `first` on, with a tile of queries in each of
+// `steps` steps.
+struct WorkTile {
+  int head_kv, first, steps;
+  TileIterator iterator;
+};
 
 // Tiles are stored in panels of 64 columns.
 template <int d>
@@ -64,35 +97,21 @@ template <int d>
 struct KeyTiles {
   bfloat16 k[d / 64][kKeysOfBlock][64], v[d / 64][kKeysOfBlock][64];
   bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // double-buffered
+  float4 grad_q[kConsumers][kSubtile * kSubtile / 4];        // a block's part of a tile
   QueryTile<d> stages[kStages];
-  Barrier keys_full, full[kStages], empty[kStages], ds_full[2];
+  Barrier keys_full, full[kStages], empty[kStages], ds_full[2],
+      grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers];
+  WorkTile work;
 };
+
+using Turn = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
 struct Operands {
   TileMap q, grad, k, v;
-  const float* rows;  // of each tile of queries: all logsumexp, then all delta
-  float* grad_q;      // sums, in the order of grad_q_subtile
+  const float* rows;   // of each tile of queries: all logsumexp, then all delta
+  float* grad_q;       // sums, in the order of grad_q_subtile
+  int *begun, *turns;  // blocks that have begun, and have added to each tile; or null
   bfloat16 *grad_k, *grad_v;
-};
-
-// The tiles of queries that a block loops over: `begin` to `end` of each head of the
-// group.
-struct TileIterator {
-  int head, tiles, begin, end, tile;
-  __device__ void advance() {
-    if (++tile == end) {
-      tile = begin;
-      ++head;
-    }
-  }
-  __device__ int64_t number() const { return int64_t(head) * tiles + tile; }
-};
-
-// What a block works on: keys from `first` on, with a tile of queries in each of
-// `steps` steps.
-struct WorkTile {
-  int head_kv, first, steps;
-  TileIterator iterator;
 };
 
 // Where the subtile of grad_q that `consumer` computes of a tile begins: 4 warps, 8
@@ -146,16 +165,54 @@ __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile 
   request(shared.v, operands.v, shared.keys_full, work.head_kv, work.first);
   PipelineState pipe;
   TileIterator& iterator = work.iterator;
+#pragma unroll 1
   for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
     QueryTile<d>& stage = shared.stages[pipe.stage];
     Barrier& full = shared.full[pipe.stage];
     // At first there is no phase to wait for.
     hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
     hopper::arrive_and_expect(full, sizeof stage.q + sizeof stage.grad + row_bytes);
-    request(stage.q, operands.q, full, iterator.head, iterator.tile * queries);
-    request(stage.grad, operands.grad, full, iterator.head, iterator.tile * queries);
+    int head = iterator.first_head + iterator.head;
+    request(stage.q, operands.q, full, head, iterator.tile * queries);
+    request(stage.grad, operands.grad, full, head, iterator.tile * queries);
     hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
                        row_bytes, full);
+  }
+}
+
+// One thread of each adder, which has every other step: while one waits for its turn,
+// or until its additions are complete, the other goes on.
+template <int d, typename Mask>
+__device__ void add_grad_q(KeyTiles<d>& shared, const Operands& operands, int adder,
+                           WorkTile work, const Mask& mask) {
+  TileIterator& iterator = work.iterator;
+#pragma unroll 1
+  for (int step = 0; step < work.steps; ++step, iterator.advance()) {
+    if (step % kAdders != adder) continue;
+    int64_t number = iterator.number();
+    Turn turn(operands.turns[operands.begun ? number : 0]);
+    if (operands.begun) {
+      int query = iterator.tile * kQueriesOfTile<d>;
+      int before =
+          work.first / kKeysOfBlock - mask.keys_of(query, query).begin / kKeysOfBlock;
+      while (turn.load(cuda::memory_order_acquire) != before) {
+      }
+      hopper::fence_async();
+    }
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      hopper::wait(shared.grad_q_full[adder][consumer], step / kAdders % 2);
+      hopper::add_floats(grad_q_subtile(operands.grad_q, number, consumer),
+                         shared.grad_q[consumer], sizeof shared.grad_q[consumer]);
+      hopper::store_commit();
+    }
+    hopper::store_wait<1>();
+    hopper::arrive(shared.grad_q_empty[0]);
+    hopper::store_wait<0>();
+    hopper::arrive(shared.grad_q_empty[1]);
+    if (operands.begun) {
+      hopper::store_complete();
+      turn.fetch_add(1, cuda::memory_order_release);
+    }
   }
 }
 
@@ -202,15 +259,14 @@ __device__ __forceinline__ void begin_sum(float (&sum)[d / 2],
 // A warp group: 64 of the block's keys.
 template <int d, typename Mask>
 __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
-                                        int consumer, WorkTile work, const Mask& mask,
-                                        float scale) {
+                                        int consumer, const Mask& mask, float scale) {
   constexpr int queries = kQueriesOfTile<d>;
   int t = threadIdx.x % kWarpGroup, lane = t % 32, column = lane % 4 * 2;
   int first = consumer * kKeysOfGroup;
   int thread_key = first + t / 32 * 16 + lane / 4;  // the first of two, 8 apart
   // Which queries see all of these keys. Later keys are seen by later queries.
   auto queries_of = [&](int key, int last) -> Range {
-    key += work.first, last += work.first;
+    key += shared.work.first, last += shared.work.first;
     if (last >= mask.tokens_kv) return {0, 0};
     return {mask.queries_of(last, last).begin, mask.queries_of(key, key).end};
   };
@@ -221,6 +277,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   uint64_t group_v =
       advanced(hopper::descriptor(shared.v, sizeof shared.v[0]), first * kRowBytes);
   PipelineState pipe;
+  WorkTile work = shared.work;
   TileIterator& iterator = work.iterator;
 
   hopper::wait(shared.keys_full, 0);
@@ -297,19 +354,23 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
     hopper::wgmma_commit();
     begin_sum<d>(grad_k, ds, q);
     hopper::wgmma_wait_for<1>(grad_q);
-    float4* to = grad_q_subtile(operands.grad_q, iterator.number(), consumer);
+    hopper::wait(shared.grad_q_empty[consumer], step % 2 ^ 1);
 #pragma unroll
     for (int i = 0; i < kSubtile / 8; ++i) {
-      atomicAdd(&to[index_in_subtile(i)],
-                make_float4(grad_q[4 * i], grad_q[4 * i + 1], grad_q[4 * i + 2],
-                            grad_q[4 * i + 3]));
+      shared.grad_q[consumer][index_in_subtile(i)] = make_float4(
+          grad_q[4 * i], grad_q[4 * i + 1], grad_q[4 * i + 2], grad_q[4 * i + 3]);
     }
+    hopper::fence_before_store();
+    __syncwarp();
+    if (lane == 0) hopper::arrive(shared.grad_q_full[step % kAdders][consumer]);
     hopper::wgmma_wait_for<0>(grad_k);
-    if (t == 0) hopper::arrive(shared.empty[pipe.stage]);
+    __syncwarp();
+    if (lane == 0) hopper::arrive(shared.empty[pipe.stage]);
   }
   hopper::wgmma_wait_for<0>(grad_v);
-  int rows = mask.tokens_kv - work.first - first;
-  int64_t at = (int64_t(work.head_kv) * mask.tokens_kv + work.first + first) * d;
+  first += shared.work.first;
+  int rows = mask.tokens_kv - first;
+  int64_t at = (int64_t(shared.work.head_kv) * mask.tokens_kv + first) * d;
   write_rows<d>(grad_k, operands.grad_k + at, d, rows, scale * kLn2);
   write_rows<d>(grad_v, operands.grad_v + at, d, rows, 1);
 }
@@ -320,28 +381,43 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
 template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
-                                     Sizes size, Mask mask, float scale) {
+                                     Sizes size, int at_once, Mask mask, float scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<KeyTiles<d>>(memory);
-  constexpr int queries = kQueriesOfTile<d>;
-  // If causal, the longest first.
-  int blocks = ceil_div(size.tokens_kv, kKeysOfBlock), block = blockIdx.x % blocks;
-  Range range =
-      mask.queries_of(block * kKeysOfBlock, block * kKeysOfBlock + kKeysOfBlock - 1);
-  int begin = max(range.begin, 0) / queries,
-      end = ceil_div(min(range.end, size.tokens), queries), count = max(end - begin, 0);
-  WorkTile work = {int(blockIdx.x) / blocks, block * kKeysOfBlock, count * size.group};
-  work.iterator = {work.head_kv * size.group, int(ceil_div(size.tokens, queries)),
-                   begin, end, begin};
+  // Blocks of `at_once` heads alternate, if causal the longest first.
+  auto work_of = [&](int block) -> WorkTile {
+    constexpr int queries = kQueriesOfTile<d>;
+    int blocks = ceil_div(size.tokens_kv, kKeysOfBlock),
+        head = block / (blocks * at_once) * at_once;
+    int heads = min(at_once, int(size.heads) / size.group - head);
+    block -= head * blocks;
+    head += block % heads;
+    int first = block / heads * kKeysOfBlock;
+    Range range = mask.queries_of(first, first + kKeysOfBlock - 1);
+    int begin = max(range.begin, 0) / queries,
+        end = ceil_div(min(range.end, size.tokens), queries);
+    return {head,
+            first,
+            max(end - begin, 0) * size.group,
+            {head * size.group, size.group, int(ceil_div(size.tokens, queries)),
+             end - 1, 0}};
+  };
   if (threadIdx.x == 0) {
     hopper::init(shared.keys_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::init(shared.full[stage], 1);
-      hopper::init(shared.empty[stage], kConsumers);
+      hopper::init(shared.empty[stage], kConsumers * kWarpGroup / 32);
     }
     for (Barrier& full : shared.ds_full)
       hopper::init(full, kConsumers * kWarpGroup / 32);
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      hopper::init(shared.grad_q_empty[consumer], 1);
+      for (auto& full : shared.grad_q_full)
+        hopper::init(full[consumer], kWarpGroup / 32);
+    }
     hopper::fence_init();
+    // Only for blocks that have begun may a block wait, and CUDA promises no order.
+    shared.work = work_of(operands.begun ? atomicAdd(operands.begun, 1) : blockIdx.x);
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
   // The warp's group is the same in all lanes; read from one of them, the compiler
@@ -349,17 +425,20 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
   int group = __shfl_sync(kAll, threadIdx.x / kWarpGroup, 0);
   if (group == 0) {
     hopper::dealloc_registers<24>();
-    if (threadIdx.x == 0) produce(shared, operands, work);
+    int warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0 && warp == 0) produce(shared, operands, shared.work);
+    if (threadIdx.x % 32 == 0 && 0 < warp && warp <= kAdders)
+      add_grad_q(shared, operands, warp - 1, shared.work, mask);
   } else {
     hopper::alloc_registers<240>();
-    consume(shared, operands, group - 1, work, mask, scale);
+    consume(shared, operands, group - 1, mask, scale);
   }
 }
 
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
 // A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and
-// delta of the tile; sums: zeros.
+// delta of the tile; sums, begun and turns: zeros.
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,
@@ -367,11 +446,15 @@ __global__ void __launch_bounds__(kThreadsOfTile)
                                  const float* __restrict__ grad_logsumexp,
                                  const float* __restrict__ logsumexp,
                                  float* __restrict__ rows, float4* __restrict__ sums,
-                                 int tokens, int tiles) {
+                                 int* __restrict__ begun, int tokens, int tiles) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
   using Eight = Vector<uint32_t, 16>;
   int64_t head = blockIdx.x / tiles;
   int first = blockIdx.x % tiles * queries, vector = threadIdx.x % threads;
+  if (begun && threadIdx.x == 0) {
+    if (blockIdx.x == 0) *begun = 0;
+    begun[1 + blockIdx.x] = 0;
+  }
   for (int i = threadIdx.x; i < queries * d / 4; i += kThreadsOfTile) {
     sums[blockIdx.x * int64_t(queries * d / 4) + i] = make_float4(0, 0, 0, 0);
   }
@@ -432,7 +515,8 @@ template <int d, typename Mask>
 void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
                      const Tensor& k, const Tensor& v, const Tensor& out,
                      const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
-                     Tensor& grad_v, Sizes size, Mask mask, double scale) {
+                     Tensor& grad_v, Sizes size, Mask mask, double scale,
+                     bool deterministic) {
   constexpr int queries = kQueriesOfTile<d>, bytes = hopper::kSharedBytes<KeyTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
   cudaStream_t stream = current_stream(q);
@@ -443,9 +527,12 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
       torch::stable::new_empty(q, {size.heads * tiles, 2, queries}, ScalarType::Float);
   Tensor sums =
       torch::stable::new_empty(q, {size.heads * tiles, queries, d}, ScalarType::Float);
+  Tensor turns = torch::stable::new_empty(
+      q, {deterministic ? 1 + size.heads * tiles : 0}, ScalarType::Int);
+  int* begun = deterministic ? data<int>(turns) : nullptr;
   attention_hopper_rows_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
       data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
-      data<float>(logsumexp), data<float>(rows), data<float4>(sums), size.tokens,
+      data<float>(logsumexp), data<float>(rows), data<float4>(sums), begun, size.tokens,
       tiles);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   auto of_queries = [&](const Tensor& t) {
@@ -455,17 +542,16 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
     return hopper::tile_map_3d(t.const_data_ptr(), heads_kv, size.tokens_kv, d,
                                kKeysOfBlock);
   };
-  Operands operands = {of_queries(q),
-                       of_queries(grad),
-                       of_keys(k),
-                       of_keys(v),
-                       data<float>(rows),
-                       data<float>(sums),
-                       data<bfloat16>(grad_k),
-                       data<bfloat16>(grad_v)};
+  Operands operands = {
+      of_queries(q),          of_queries(grad),      of_keys(k), of_keys(v),
+      data<float>(rows),      data<float>(sums),     begun,      begun + 1,
+      data<bfloat16>(grad_k), data<bfloat16>(grad_v)};
+  int64_t of_head = int64_t(size.tokens) * d * 8;         // bytes of q, grad and sums
+  int64_t l2_bytes = (deterministic ? 2 : 1) * kL2Bytes;  // more heads: shorter queues
+  int at_once = std::clamp<int64_t>(l2_bytes / of_head, 1, heads_kv);
   allow_shared(attention_hopper_backward_kernel<d, Mask>, bytes);
   attention_hopper_backward_kernel<d, Mask>
-      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(operands, size, mask,
+      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(operands, size, at_once, mask,
                                                        float(scale * kLog2E));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
@@ -478,7 +564,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& k,
     const Tensor& v, const Tensor& out, const Tensor& logsumexp, bool causal,
     std::optional<double> given_scale, std::optional<int64_t> window_left,
-    std::optional<int64_t> window_right) {
+    std::optional<int64_t> window_right, bool deterministic) {
   Sizes size = check_attention(q, k, v);
   check_input(q, "q", ScalarType::BFloat16);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
@@ -496,7 +582,8 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     using M = decltype(mask);
     auto launch = size.d == 64 ? launch_backward<64, M> : launch_backward<128, M>;
     launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v),
-           aligned(out), logsumexp, grad_q, grad_k, grad_v, size, mask, scale);
+           aligned(out), logsumexp, grad_q, grad_k, grad_v, size, mask, scale,
+           deterministic);
   });
   return {grad_q, grad_k, grad_v};
 }
@@ -510,7 +597,7 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
       "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor "
       "k, Tensor v, Tensor out, "
       "Tensor logsumexp, bool causal=False, float? scale=None, int? window_left=None, "
-      "int? window_right=None) -> (Tensor, Tensor, Tensor)");
+      "int? window_right=None, bool deterministic=False) -> (Tensor, Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {
