@@ -103,29 +103,23 @@ struct TileScheduler {
 // -------------------------------------------------------------------------------------
 // The producer
 
-// One thread. Requests panels of `rows` rows each.
-template <int panels, int rows>
-__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map,
-                        Barrier& full, int batch, int head, int row) {
-  hopper::arrive_and_expect(full, sizeof to);
-  for (int p = 0; p < panels; ++p)
-    hopper::load_tile(to[p], map, full, batch, head, row, 64 * p);
-}
-
 template <int d>
 __device__ void produce(HopperTiles<d>& shared, const TileMap& q, const TileMap& k,
                         const TileMap& v, const WorkTile& work) {
-  request(shared.q, q, shared.q_full, work.batch, work.head, work.first);
+  hopper::arrive_and_expect(shared.q_full, sizeof shared.q);
+  hopper::load_panels(shared.q, q, shared.q_full, work.batch, work.head, work.first);
   for (int tile = 0; tile < work.tiles; ++tile) {
     PipelineState at(tile);
     int key = work.begin + tile * kKeysOfTile;
     // at first there is no phase to wait for.
     hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);
-    request(shared.k[at.stage], k, shared.k_full[at.stage], work.batch, work.head_kv,
-            key);
+    hopper::arrive_and_expect(shared.k_full[at.stage], sizeof shared.k[0]);
+    hopper::load_panels(shared.k[at.stage], k, shared.k_full[at.stage], work.batch,
+                        work.head_kv, key);
     hopper::wait(shared.v_empty[at.stage], at.parity ^ 1);
-    request(shared.v[at.stage], v, shared.v_full[at.stage], work.batch, work.head_kv,
-            key);
+    hopper::arrive_and_expect(shared.v_full[at.stage], sizeof shared.v[0]);
+    hopper::load_panels(shared.v[at.stage], v, shared.v_full[at.stage], work.batch,
+                        work.head_kv, key);
   }
 }
 
@@ -292,11 +286,6 @@ __device__ void write_nothing(const WorkTile& work, bfloat16* to, int64_t pitch,
 // -------------------------------------------------------------------------------------
 // Kernel
 
-// Of `out`: elements from one to the next.
-struct Strides {
-  int64_t batch, head, token;
-};
-
 template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q,
@@ -339,48 +328,37 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
 
 template <int d, typename Mask>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
-                   Tensor& logsumexp, Sizes size, Mask mask, float scale) {
+                   Tensor& logsumexp, float scale, Sizes size, Mask mask) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  auto map = [&](const Tensor& t, int rows) {
-    return hopper::encode_map<4>(t.const_data_ptr(),
-                                 {d, t.size(2), t.size(1), t.size(0)},
-                                 {stride(t, 2), stride(t, 1), stride(t, 0)}, rows);
-  };
   unsigned blocks = grid_of(size.heads * ceil_div(size.tokens, kRowsOfBlock));
   allow_shared(attention_hopper_kernel<d, Mask>, bytes);
   attention_hopper_kernel<d, Mask>
       <<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
-          map(q, kRowsOfBlock), map(k, kKeysOfTile), map(v, kKeysOfTile),
-          data<bfloat16>(out), {stride(out, 0), stride(out, 1), stride(out, 2)},
+          hopper::tile_map_4d(q, kRowsOfBlock), hopper::tile_map_4d(k, kKeysOfTile),
+          hopper::tile_map_4d(v, kKeysOfTile), data<bfloat16>(out), strides(out),
           data<float>(logsumexp), size, TileScheduler(size, q.size(1)), mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // As attention in attention.cu.
-std::tuple<Tensor, Tensor> attention_hopper(
-    const Tensor& given_q, const Tensor& given_k, const Tensor& given_v, bool causal,
-    std::optional<double> given_scale, std::optional<int64_t> window_left,
-    std::optional<int64_t> window_right, bool /*deterministic: always*/) {
-  Sizes size = check_attention(given_q, given_k, given_v, true);
-  check_input(given_q, "q", ScalarType::BFloat16, true);
+std::tuple<Tensor, Tensor> attention_hopper(const Tensor& q, const Tensor& k,
+                                            const Tensor& v, bool causal,
+                                            std::optional<double> scale,
+                                            std::optional<int64_t> window_left,
+                                            std::optional<int64_t> window_right,
+                                            bool /*deterministic: always*/) {
+  Sizes size = check_attention(q, k, v, true);
+  check_input(q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention");
-  double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
-  auto guard = on_device_of(given_q);
-  Tensor q = with_rows(given_q), k = with_rows(given_k), v = with_rows(given_v);
-  Tensor out = torch::stable::empty_like(q);  // and q's order of dimensions
-  Tensor logsumexp =
-      torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
-  if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error
-  if (size.tokens_kv == 0)
-    return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
-  with_mask(size, causal, window_left, window_right, [&](auto mask) {
-    using M = decltype(mask);
-    auto launch = size.d == 64 ? launch_hopper<64, M> : launch_hopper<128, M>;
-    launch(q, k, v, out, logsumexp, size, mask, float(scale * kLog2E));
+  return run_attention(q, k, v, scale, [&](auto&&... given) {
+    with_mask(size, causal, window_left, window_right, [&](auto mask) {
+      using M = decltype(mask);
+      auto launch = size.d == 64 ? launch_hopper<64, M> : launch_hopper<128, M>;
+      launch(given..., size, mask);
+    });
   });
-  return {out, logsumexp};
 }
 
 // -------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@
 //                           heads share one of them
 //   grad_logsumexp, logsumexp   batch x heads x tokens, float32
 //
+// Views are taken as in attention_hopper.cu. grad_q, grad_k and grad_v have the order of
+// dimensions of q, k and v.
+//
 // Three kernels. The first computes for each query what the second needs of it: its
 // logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
 // gradient. In the second, a block has 128 keys: 64 for each of two warp groups, the
@@ -31,10 +34,10 @@
 // The order of these additions differs from run to run, and the last bits of grad_q
 // with it; grad_k and grad_v are the same each time. deterministic: blocks add to a
 // tile in the order of their keys. Each tile counts the blocks that have added to it,
-// and the next one waits for its turn. All blocks go through the tiles from the last one
-// down, which every block of a causal head has, so they do not wait for a block that
-// comes to a tile much later, but once, for the hand-overs of the first tile. Those are
-// fewer if blocks of several heads alternate.
+// and the next one waits for its turn. All blocks go through the tiles from the last
+// one down, which every block of a causal head has, so they do not wait for a block
+// that comes to a tile much later, but once, for the hand-overs of the first tile.
+// Those are fewer if blocks of several heads alternate.
 //
 // Tensor cores must not wait for exponentials: dP is computed during these, grad_v's
 // product while dS is computed and written, and the other consumer's products during
@@ -64,7 +67,7 @@ template <int d>
 constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
 
 // The tiles of queries that a block loops over: from the last one down, each of all
-// heads of the group.
+// `heads` heads of the group. first_head: of those of all batches.
 struct TileIterator {
   int first_head, heads, tiles, tile, head;
   __device__ void advance() {
@@ -81,7 +84,7 @@ struct TileIterator {
 // What a block works on: keys from `first` on, with a tile of queries in each of
 // `steps` steps.
 struct WorkTile {
-  int head_kv, first, steps;
+  int batch, head_kv, first, steps;
   TileIterator iterator;
 };
 
@@ -112,6 +115,7 @@ struct Operands {
   float* grad_q;       // sums, in the order of grad_q_subtile
   int *begun, *turns;  // blocks that have begun, and have added to each tile; or null
   bfloat16 *grad_k, *grad_v;
+  Strides of_grad_k, of_grad_v;
 };
 
 // Where the subtile of grad_q that `consumer` computes of a tile begins: 4 warps, 8
@@ -129,7 +133,7 @@ __device__ inline int index_in_subtile(int eight) {
 // rows. pitch: from row to row.
 template <int n>
 __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* to,
-                                           int pitch, int rows, float factor) {
+                                           int64_t pitch, int rows, float factor) {
   int t = threadIdx.x % kWarpGroup, row = t / 32 * 16 + t % 32 / 4;
 #pragma unroll
   for (int j = 0; j < n / 2; j += 8) {
@@ -140,7 +144,7 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
                                    packed<bfloat16>(at[4] * factor, at[5] * factor));
       if (row + 8 * half < rows) {
         *reinterpret_cast<uint2*>(
-            &to[int64_t(row + 8 * half) * pitch + 2 * j + first_of_four()]) = four;
+            &to[(row + 8 * half) * pitch + 2 * j + first_of_four()]) = four;
       }
     }
   }
@@ -149,20 +153,14 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
 // -------------------------------------------------------------------------------------
 // The producer
 
-// One thread. Requests panels of `rows` rows each.
-template <int panels, int rows>
-__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map,
-                        Barrier& full, int head, int row) {
-  for (int p = 0; p < panels; ++p)
-    hopper::load_tile(to[p], map, full, head, row, 64 * p);
-}
-
 template <int d>
 __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile work) {
   constexpr int queries = kQueriesOfTile<d>, row_bytes = 2 * queries * sizeof(float);
   hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
-  request(shared.k, operands.k, shared.keys_full, work.head_kv, work.first);
-  request(shared.v, operands.v, shared.keys_full, work.head_kv, work.first);
+  hopper::load_panels(shared.k, operands.k, shared.keys_full, work.batch, work.head_kv,
+                      work.first);
+  hopper::load_panels(shared.v, operands.v, shared.keys_full, work.batch, work.head_kv,
+                      work.first);
   PipelineState pipe;
   TileIterator& iterator = work.iterator;
 #pragma unroll 1
@@ -172,9 +170,10 @@ __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile 
     // At first there is no phase to wait for.
     hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
     hopper::arrive_and_expect(full, sizeof stage.q + sizeof stage.grad + row_bytes);
-    int head = iterator.first_head + iterator.head;
-    request(stage.q, operands.q, full, head, iterator.tile * queries);
-    request(stage.grad, operands.grad, full, head, iterator.tile * queries);
+    int head = work.head_kv * iterator.heads + iterator.head,
+        row = iterator.tile * queries;
+    hopper::load_panels(stage.q, operands.q, full, work.batch, head, row);
+    hopper::load_panels(stage.grad, operands.grad, full, work.batch, head, row);
     hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
                        row_bytes, full);
   }
@@ -370,9 +369,13 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   hopper::wgmma_wait_for<0>(grad_v);
   first += shared.work.first;
   int rows = mask.tokens_kv - first;
-  int64_t at = (int64_t(shared.work.head_kv) * mask.tokens_kv + first) * d;
-  write_rows<d>(grad_k, operands.grad_k + at, d, rows, scale * kLn2);
-  write_rows<d>(grad_v, operands.grad_v + at, d, rows, 1);
+  auto write = [&](const float (&sum)[d / 2], bfloat16* to, const Strides& s,
+                   float by) {
+    to += shared.work.batch * s.batch + shared.work.head_kv * s.head + first * s.token;
+    write_rows<d>(sum, to, s.token, rows, by);
+  };
+  write(grad_k, operands.grad_k, operands.of_grad_k, scale * kLn2);
+  write(grad_v, operands.grad_v, operands.of_grad_v, 1);
 }
 
 // -------------------------------------------------------------------------------------
@@ -381,7 +384,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
 template <int d, typename Mask>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
-                                     Sizes size, int at_once, Mask mask, float scale) {
+                                     Sizes size, int heads_kv, int at_once, Mask mask,
+                                     float scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<KeyTiles<d>>(memory);
   // Blocks of `at_once` heads alternate, if causal the longest first.
@@ -396,7 +400,8 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
     Range range = mask.queries_of(first, first + kKeysOfBlock - 1);
     int begin = max(range.begin, 0) / queries,
         end = ceil_div(min(range.end, size.tokens), queries);
-    return {head,
+    return {head / heads_kv,
+            head % heads_kv,
             first,
             max(end - begin, 0) * size.group,
             {head * size.group, size.group, int(ceil_div(size.tokens, queries)),
@@ -446,11 +451,16 @@ __global__ void __launch_bounds__(kThreadsOfTile)
                                  const float* __restrict__ grad_logsumexp,
                                  const float* __restrict__ logsumexp,
                                  float* __restrict__ rows, float4* __restrict__ sums,
-                                 int* __restrict__ begun, int tokens, int tiles) {
+                                 int* __restrict__ begun, Strides of_grad,
+                                 Strides of_out, int heads, int tokens, int tiles) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
   using Eight = Vector<uint32_t, 16>;
   int64_t head = blockIdx.x / tiles;
-  int first = blockIdx.x % tiles * queries, vector = threadIdx.x % threads;
+  auto row_of = [&](const bfloat16* p, const Strides& s, int64_t row) {
+    p += head / heads * s.batch + head % heads * s.head + row * s.token;
+    return Eight::load(reinterpret_cast<const uint32_t*>(p), threadIdx.x % threads);
+  };
+  int first = blockIdx.x % tiles * queries;
   if (begun && threadIdx.x == 0) {
     if (blockIdx.x == 0) *begun = 0;
     begun[1 + blockIdx.x] = 0;
@@ -465,8 +475,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     bool there = first + within < tokens;
     float sum = 0;
     if (there) {
-      Eight x = Eight::load(reinterpret_cast<const uint32_t*>(grad + row * d), vector);
-      Eight y = Eight::load(reinterpret_cast<const uint32_t*>(out + row * d), vector);
+      Eight x = row_of(grad, of_grad, first + within);
+      Eight y = row_of(out, of_out, first + within);
       // Two bfloat16, each the upper half of a float.
 #pragma unroll
       for (int j = 0; j < Eight::size; ++j) {
@@ -477,7 +487,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     }
     for (int lane = threads / 2; lane > 0; lane /= 2)
       sum += __shfl_xor_sync(kAll, sum, lane);
-    if (vector == 0) {
+    if (threadIdx.x % threads == 0) {
       float* to = rows + blockIdx.x * int64_t(2 * queries) + within;
       // Of a row that sees no key it is -inf, and all its scores are.
       to[0] = there && logsumexp[row] != -INFINITY ? logsumexp[row] * kLog2E : 0;
@@ -490,8 +500,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_round_kernel(float* __restrict__ sums,
-                                  bfloat16* __restrict__ grad_q, int tokens, int tiles,
-                                  float factor) {
+                                  bfloat16* __restrict__ grad_q, Strides of_grad_q,
+                                  int heads, int tokens, int tiles, float factor) {
   int consumer = threadIdx.x / kWarpGroup;
   const float4* from = grad_q_subtile(sums, blockIdx.x, consumer);
   float sum[kSubtile / 2];
@@ -504,8 +514,10 @@ __global__ void __launch_bounds__(kThreadsOfTile)
   int row =
           blockIdx.x % tiles * kQueriesOfTile<d> + (d == 128 ? 0 : consumer * kSubtile),
       column = d == 128 ? consumer * kSubtile : 0;
-  int64_t at = (int64_t(blockIdx.x / tiles) * tokens + row) * d + column;
-  write_rows<kSubtile>(sum, grad_q + at, d, tokens - row, factor);
+  int head = blockIdx.x / tiles;
+  grad_q += head / heads * of_grad_q.batch + head % heads * of_grad_q.head;
+  grad_q += row * of_grad_q.token + column;
+  write_rows<kSubtile>(sum, grad_q, of_grad_q.token, tokens - row, factor);
 }
 
 // -------------------------------------------------------------------------------------
@@ -532,46 +544,52 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
   int* begun = deterministic ? data<int>(turns) : nullptr;
   attention_hopper_rows_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
       data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
-      data<float>(logsumexp), data<float>(rows), data<float4>(sums), begun, size.tokens,
-      tiles);
+      data<float>(logsumexp), data<float>(rows), data<float4>(sums), begun,
+      strides(grad), strides(out), q.size(1), size.tokens, tiles);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  auto of_queries = [&](const Tensor& t) {
-    return hopper::tile_map_3d(t.const_data_ptr(), size.heads, size.tokens, d, queries);
-  };
-  auto of_keys = [&](const Tensor& t) {
-    return hopper::tile_map_3d(t.const_data_ptr(), heads_kv, size.tokens_kv, d,
-                               kKeysOfBlock);
-  };
-  Operands operands = {
-      of_queries(q),          of_queries(grad),      of_keys(k), of_keys(v),
-      data<float>(rows),      data<float>(sums),     begun,      begun + 1,
-      data<bfloat16>(grad_k), data<bfloat16>(grad_v)};
+  Operands operands = {hopper::tile_map_4d(q, queries),
+                       hopper::tile_map_4d(grad, queries),
+                       hopper::tile_map_4d(k, kKeysOfBlock),
+                       hopper::tile_map_4d(v, kKeysOfBlock),
+                       data<float>(rows),
+                       data<float>(sums),
+                       begun,
+                       begun + 1,
+                       data<bfloat16>(grad_k),
+                       data<bfloat16>(grad_v),
+                       strides(grad_k),
+                       strides(grad_v)};
   int64_t of_head = int64_t(size.tokens) * d * 8;         // bytes of q, grad and sums
   int64_t l2_bytes = (deterministic ? 2 : 1) * kL2Bytes;  // more heads: shorter queues
   int at_once = std::clamp<int64_t>(l2_bytes / of_head, 1, heads_kv);
   allow_shared(attention_hopper_backward_kernel<d, Mask>, bytes);
   attention_hopper_backward_kernel<d, Mask>
-      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(operands, size, at_once, mask,
-                                                       float(scale * kLog2E));
+      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(
+          operands, size, k.size(1), at_once, mask, float(scale * kLog2E));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
-      data<float>(sums), data<bfloat16>(grad_q), size.tokens, tiles, float(scale));
+      data<float>(sums), data<bfloat16>(grad_q), strides(grad_q), q.size(1),
+      size.tokens, tiles, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // As attention_backward in attention.cu.
 std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
-    const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& k,
-    const Tensor& v, const Tensor& out, const Tensor& logsumexp, bool causal,
-    std::optional<double> given_scale, std::optional<int64_t> window_left,
-    std::optional<int64_t> window_right, bool deterministic) {
-  Sizes size = check_attention(q, k, v);
-  check_input(q, "q", ScalarType::BFloat16);
+    const Tensor& given_grad, const Tensor& grad_logsumexp, const Tensor& given_q,
+    const Tensor& given_k, const Tensor& given_v, const Tensor& given_out,
+    const Tensor& logsumexp, bool causal, std::optional<double> given_scale,
+    std::optional<int64_t> window_left, std::optional<int64_t> window_right,
+    bool deterministic) {
+  Sizes size = check_attention(given_q, given_k, given_v, true);
+  check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention_backward");
-  check_results(grad, grad_logsumexp, q, out, logsumexp);
+  check_results(given_grad, grad_logsumexp, given_q, given_out, logsumexp, true);
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
-  auto guard = on_device_of(q);
+  auto guard = on_device_of(given_q);
+  Tensor grad = with_rows(given_grad), q = with_rows(given_q), k = with_rows(given_k),
+         v = with_rows(given_v), out = with_rows(given_out);
+  // These also have the order of dimensions.
   Tensor grad_q = torch::stable::empty_like(q), grad_k = torch::stable::empty_like(k),
          grad_v = torch::stable::empty_like(v);
   if (q.numel() == 0 || k.numel() == 0) {  // a grid of 0 blocks is an error
@@ -581,9 +599,8 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
   with_mask(size, causal, window_left, window_right, [&](auto mask) {
     using M = decltype(mask);
     auto launch = size.d == 64 ? launch_backward<64, M> : launch_backward<128, M>;
-    launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v),
-           aligned(out), logsumexp, grad_q, grad_k, grad_v, size, mask, scale,
-           deterministic);
+    launch(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q, grad_k, grad_v, size,
+           mask, scale, deterministic);
   });
   return {grad_q, grad_k, grad_v};
 }

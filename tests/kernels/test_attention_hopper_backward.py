@@ -118,9 +118,30 @@ def test_tensors_that_do_not_begin_at_16_bytes():
     assert all(error(x, y) < 0.01 for x, y in zip(got, exact, strict=True))
 
 
+@pytest.mark.parametrize("d", [64, 128])
+def test_views_as_models_have_them(d):
+    """Heads behind tokens, all in one tensor, or behind an odd element: the same bits as from contiguous tensors."""
+    (grad, grad_logsumexp, q, k, v, out, logsumexp), _ = given_for((4, 4, 150, 150, d), True, batch=2)
+    packed = torch.stack([x.transpose(1, 2) for x in (q, k, v, grad, out)], 2)
+    views = [x.transpose(1, 2) for x in packed.unbind(2)]
+    odd = torch.cat((grad.flatten()[:1], grad.flatten()))[1:].view_as(grad)
+    op, end = operators.attention_hopper_backward(), (True, None, None, None, True)
+    wanted = op(grad, grad_logsumexp, q, k, v, out, logsumexp, *end)
+    for to, of_q, of_k, of_v, result in ((views[3], *views[:3], views[4]), (odd, q, views[1], v, out)):
+        got = op(to, grad_logsumexp, of_q, of_k, of_v, result, logsumexp, *end)
+        assert all(torch.equal(x, y) for x, y in zip(got, wanted, strict=True))
+        assert [x.stride() for x in got] == [torch.empty_like(x).stride() for x in (of_q, of_k, of_v)]
+    grad_expanded = grad[:, :, :1].expand_as(grad)  # as of a sum
+    got = op(grad_expanded, grad_logsumexp, q, k, v, out, logsumexp, *end)
+    wanted = op(grad_expanded.contiguous(), grad_logsumexp, q, k, v, out, logsumexp, *end)
+    assert all(torch.equal(x, y) for x, y in zip(got, wanted, strict=True))
+
+
 def test_it_is_pytorchs_own_operator():
     given, _ = given_for((2, 1, 5, 4, 64), True)
     torch.library.opcheck(operators.attention_hopper_backward(), (*(x.requires_grad_() for x in given), True))
+    views = (x.detach().transpose(1, 2).contiguous().transpose(1, 2) if x.dim() == 4 else x for x in given)
+    torch.library.opcheck(operators.attention_hopper_backward(), (*views, False, None, 2, 0, True))
 
 
 def test_what_is_refused():

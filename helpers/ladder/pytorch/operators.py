@@ -305,7 +305,7 @@ def attention_hopper() -> Overload:
     is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
     PyTorch's is_causal is. deterministic: the gradient of q has the same bits each time; else its last bits vary.
     """
-    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
+    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward(), views=True)
 
 
 @functools.cache
@@ -358,10 +358,11 @@ def _attention_fake(q, k, v, *rest):
     return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
 
 
-def _attention(op: Overload, op_backward: Overload) -> Overload:
+def _attention(op: Overload, op_backward: Overload, views: bool = False) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
-        saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
-        return *op_backward(*saved, *ctx.scalars), *(None for _ in ctx.scalars)
+        given = (grad, grad_logsumexp.contiguous(), *ctx.saved_tensors)
+        given = given if views else tuple(x.contiguous() for x in given)
+        return *op_backward(*given, *ctx.scalars), *(None for _ in ctx.scalars)
 
     return first_class(
         op, fake=_attention_fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
