@@ -80,11 +80,6 @@ struct State {
   }
 };
 
-// Elements from one neighbour of a dimension to the next.
-struct Strides {
-  int64_t batch, head, token;
-};
-
 template <typename T>
 struct Operands {
   const T *q, *k, *v;
@@ -408,13 +403,12 @@ void launch(const Operands<T>& o, const Tensor& q) {
                                     static_cast<const Part<d>*>(to), row_tiles));
 }
 
-std::tuple<Tensor, Tensor> attention_decode(const Tensor& given_q,
-                                            const Tensor& given_k,
-                                            const Tensor& given_v, bool causal,
-                                            std::optional<double> given_scale,
+std::tuple<Tensor, Tensor> attention_decode(const Tensor& q, const Tensor& k,
+                                            const Tensor& v, bool causal,
+                                            std::optional<double> scale,
                                             std::optional<Tensor> lengths) {
-  Sizes size = check_attention(given_q, given_k, given_v, true);
-  ScalarType dtype = given_q.scalar_type();
+  Sizes size = check_attention(q, k, v, true);
+  ScalarType dtype = q.scalar_type();
   STD_TORCH_CHECK(dtype == ScalarType::Half || dtype == ScalarType::BFloat16,
                   "q must be float16 or bfloat16, got ", dtype_name(dtype),
                   "; use attention");
@@ -424,50 +418,40 @@ std::tuple<Tensor, Tensor> attention_decode(const Tensor& given_q,
                   " tokens, got ", size.tokens, "; use attention");
   if (lengths) {
     check_input(*lengths, "lengths", ScalarType::Int);
-    STD_TORCH_CHECK(lengths->dim() == 1 && lengths->size(0) == given_q.size(0),
+    STD_TORCH_CHECK(lengths->dim() == 1 && lengths->size(0) == q.size(0),
                     "lengths must have one element for each sequence of q, got shapes ",
-                    shape_of(*lengths), " and ", shape_of(given_q));
-    STD_TORCH_CHECK(lengths->get_device_index() == given_q.get_device_index(),
+                    shape_of(*lengths), " and ", shape_of(q));
+    STD_TORCH_CHECK(lengths->get_device_index() == q.get_device_index(),
                     "lengths and q must be on the same device, got cuda:",
-                    lengths->get_device_index(),
-                    " and cuda:", given_q.get_device_index());
+                    lengths->get_device_index(), " and cuda:", q.get_device_index());
   }
-  double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
-  auto guard = on_device_of(given_q);
-  int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
-  STD_TORCH_CHECK(major >= 8,
-                  "q must be on a GPU of compute capability 8.0 or newer, got ", major,
-                  ".x; use attention");
-  Tensor q = with_rows(given_q), k = with_rows(given_k), v = with_rows(given_v);
-  Tensor out = torch::stable::empty_like(q);  // and q's order of dimensions
-  Tensor logsumexp =
-      torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
-  if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error
-  if (size.tokens_kv == 0)
-    return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
-  auto strides = [](const Tensor& t) -> Strides {
-    return {stride(t, 0), stride(t, 1), stride(t, 2)};
+  auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp,
+                   double scale) {
+    int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
+    STD_TORCH_CHECK(major >= 8,
+                    "q must be on a GPU of compute capability 8.0 or newer, got ",
+                    major, ".x; use attention");
+    auto run = [&](auto* type, auto d) {
+      using T = std::remove_pointer_t<decltype(type)>;
+      launch<T, d.value>(
+          {data<T>(q), data<T>(k), data<T>(v), data<T>(out), data<float>(logsumexp),
+           lengths ? data<int>(*lengths) : nullptr, strides(q), strides(k), strides(v),
+           strides(out), int(q.size(0)), int(k.size(1)), size.group, size.tokens,
+           size.tokens_kv, causal, float(scale * kLog2E)},
+          q);
+    };
+    auto with_d = [&](auto* type) {
+      if (size.d == 64) run(type, Constant<64>());
+      if (size.d == 96) run(type, Constant<96>());
+      if (size.d == 128) run(type, Constant<128>());
+    };
+    if (dtype == ScalarType::Half) {
+      with_d(static_cast<__half*>(nullptr));
+    } else {
+      with_d(static_cast<__nv_bfloat16*>(nullptr));
+    }
   };
-  auto run = [&](auto* type, auto d) {
-    using T = std::remove_pointer_t<decltype(type)>;
-    launch<T, d.value>(
-        {data<T>(q), data<T>(k), data<T>(v), data<T>(out), data<float>(logsumexp),
-         lengths ? data<int>(*lengths) : nullptr, strides(q), strides(k), strides(v),
-         strides(out), int(q.size(0)), int(k.size(1)), size.group, size.tokens,
-         size.tokens_kv, causal, float(scale * kLog2E)},
-        q);
-  };
-  auto with_d = [&](auto* type) {
-    if (size.d == 64) run(type, Constant<64>());
-    if (size.d == 96) run(type, Constant<96>());
-    if (size.d == 128) run(type, Constant<128>());
-  };
-  if (dtype == ScalarType::Half) {
-    with_d(static_cast<__half*>(nullptr));
-  } else {
-    with_d(static_cast<__nv_bfloat16*>(nullptr));
-  }
-  return {out, logsumexp};
+  return run_attention(q, k, v, scale, start);
 }
 
 // -------------------------------------------------------------------------------------

@@ -6,6 +6,9 @@
 //                           heads share one of them
 //   grad_logsumexp, logsumexp   batch x heads x tokens, float32
 //
+// Views are taken as in attention_hopper.cu. grad_q, grad_k and grad_v have the order
+// of dimensions of q, k and v. softcap: as there.
+//
 // Three kernels. The first computes for each query what the second needs of it: its
 // logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
 // gradient. In the second, a block has 128 keys: 64 for each of two warp groups, the
@@ -25,15 +28,24 @@
 //
 // The readable version keeps a block's queries in a second kernel for grad_q, which
 // computes S, P and dP again: seven products. Here blocks add their parts of grad_q to
-// a buffer of floats with atomics, four floats in each, and the third kernel rounds the
-// sums. So the order of these additions differs from run to run, and the last bits of
-// grad_q with it; grad_k and grad_v are the same each time.
+// a buffer of floats, and the third kernel rounds the sums. A consumer leaves its part
+// in shared memory, and the copy unit adds it while the consumer goes on.
+//
+// The order of these additions differs from run to run, and the last bits of grad_q
+// with it; grad_k and grad_v are the same each time. deterministic: blocks add to a
+// tile in the order of their keys. Each tile counts the blocks that have added to it,
+// and the next one waits for its turn. All blocks go through the tiles from the last
+// one down, which every block of a causal head has, so they do not wait for a block
+// that comes to a tile much later, but once, for the hand-overs of the first tile.
+// Those are fewer if blocks of several heads alternate.
 //
 // Tensor cores must not wait for exponentials: dP is computed during these, grad_v's
 // product while dS is computed and written, and the other consumer's products during
-// both. What limits it is the atomics: without them it would be a third faster.
+// both.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
+
+#include <cuda/atomic>
 
 #include "attention.h"
 #include "hopper_bulk.h"
@@ -45,12 +57,36 @@ using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
     hopper::kWarpGroup, hopper::TileMap;
 
 constexpr int kKeysOfGroup = 64, kKeysOfBlock = kConsumers * kKeysOfGroup;
-constexpr int kStages = 3;
+constexpr int kStages = 2;
+constexpr int kAdders = 2;  // threads that add parts of grad_q, each in its own steps
 using PipelineState = hopper::PipelineStateOf<kStages>;
+constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200
 // a consumer's subtile of a tile of grad_q: kSubtile x kSubtile elements.
 constexpr int kSubtile = 64;
 template <int d>
 constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
+
+// The tiles of queries that a block loops over: from the last one down, each of all
+// `heads` heads of the group. first_head: of those of all batches.
+struct TileIterator {
+  int first_head, heads, tiles, tile, head;
+  __device__ void advance() {
+    if (++head == heads) {
+      head = 0;
+      --tile;
+    }
+  }
+  __device__ int64_t number() const {
+    return int64_t(first_head + head) * tiles + tile;
+  }
+};
+
+// What a block works on: keys from `first` on, with a tile of queries in each of
+// `steps` steps.
+struct WorkTile {
+  int batch, head_kv, first, steps;
+  TileIterator iterator;
+};
 
 // Tiles are stored in panels of 64 columns.
 template <int d>
@@ -64,35 +100,22 @@ template <int d>
 struct KeyTiles {
   bfloat16 k[d / 64][kKeysOfBlock][64], v[d / 64][kKeysOfBlock][64];
   bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // double-buffered
+  float4 grad_q[kConsumers][kSubtile * kSubtile / 4];        // a block's part of a tile
   QueryTile<d> stages[kStages];
-  Barrier keys_full, full[kStages], empty[kStages], ds_full[2];
+  Barrier keys_full, full[kStages], empty[kStages], ds_full[2],
+      grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers];
+  WorkTile work;
 };
+
+using Turn = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
 struct Operands {
   TileMap q, grad, k, v;
-  const float* rows;  // of each tile of queries: all logsumexp, then all delta
-  float* grad_q;      // sums, in the order of grad_q_subtile
+  const float* rows;   // of each tile of queries: all logsumexp, then all delta
+  float* grad_q;       // sums, in the order of grad_q_subtile
+  int *begun, *turns;  // blocks that have begun, and have added to each tile; or null
   bfloat16 *grad_k, *grad_v;
-};
-
-// The tiles of queries that a block loops over: `begin` to `end` of each head of the
-// group.
-struct TileIterator {
-  int head, tiles, begin, end, tile;
-  __device__ void advance() {
-    if (++tile == end) {
-      tile = begin;
-      ++head;
-    }
-  }
-  __device__ int64_t number() const { return int64_t(head) * tiles + tile; }
-};
-
-// What a block works on: keys from `first` on, with a tile of queries in each of
-// `steps` steps.
-struct WorkTile {
-  int head_kv, first, steps;
-  TileIterator iterator;
+  Strides of_grad_k, of_grad_v;
 };
 
 // Where the subtile of grad_q that `consumer` computes of a tile begins: 4 warps, 8
@@ -110,7 +133,7 @@ __device__ inline int index_in_subtile(int eight) {
 // rows. pitch: from row to row.
 template <int n>
 __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* to,
-                                           int pitch, int rows, float factor) {
+                                           int64_t pitch, int rows, float factor) {
   int t = threadIdx.x % kWarpGroup, row = t / 32 * 16 + t % 32 / 4;
 #pragma unroll
   for (int j = 0; j < n / 2; j += 8) {
@@ -121,7 +144,7 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
                                    packed<bfloat16>(at[4] * factor, at[5] * factor));
       if (row + 8 * half < rows) {
         *reinterpret_cast<uint2*>(
-            &to[int64_t(row + 8 * half) * pitch + 2 * j + first_of_four()]) = four;
+            &to[(row + 8 * half) * pitch + 2 * j + first_of_four()]) = four;
       }
     }
   }
@@ -130,32 +153,65 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
 // -------------------------------------------------------------------------------------
 // The producer
 
-// One thread. Requests panels of `rows` rows each.
-template <int panels, int rows>
-__device__ void request(bfloat16 (&to)[panels][rows][64], const TileMap& map,
-                        Barrier& full, int head, int row) {
-  for (int p = 0; p < panels; ++p)
-    hopper::load_tile(to[p], map, full, head, row, 64 * p);
-}
-
 template <int d>
 __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile work) {
   constexpr int queries = kQueriesOfTile<d>, row_bytes = 2 * queries * sizeof(float);
   hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
-  request(shared.k, operands.k, shared.keys_full, work.head_kv, work.first);
-  request(shared.v, operands.v, shared.keys_full, work.head_kv, work.first);
+  hopper::load_panels(shared.k, operands.k, shared.keys_full, work.batch, work.head_kv,
+                      work.first);
+  hopper::load_panels(shared.v, operands.v, shared.keys_full, work.batch, work.head_kv,
+                      work.first);
   PipelineState pipe;
   TileIterator& iterator = work.iterator;
+#pragma unroll 1
   for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
     QueryTile<d>& stage = shared.stages[pipe.stage];
     Barrier& full = shared.full[pipe.stage];
     // At first there is no phase to wait for.
     hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
     hopper::arrive_and_expect(full, sizeof stage.q + sizeof stage.grad + row_bytes);
-    request(stage.q, operands.q, full, iterator.head, iterator.tile * queries);
-    request(stage.grad, operands.grad, full, iterator.head, iterator.tile * queries);
+    int head = work.head_kv * iterator.heads + iterator.head,
+        row = iterator.tile * queries;
+    hopper::load_panels(stage.q, operands.q, full, work.batch, head, row);
+    hopper::load_panels(stage.grad, operands.grad, full, work.batch, head, row);
     hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
                        row_bytes, full);
+  }
+}
+
+// One thread of each adder, which has every other step: while one waits for its turn,
+// or until its additions are complete, the other goes on.
+template <int d, typename Mask>
+__device__ void add_grad_q(KeyTiles<d>& shared, const Operands& operands, int adder,
+                           WorkTile work, const Mask& mask) {
+  TileIterator& iterator = work.iterator;
+#pragma unroll 1
+  for (int step = 0; step < work.steps; ++step, iterator.advance()) {
+    if (step % kAdders != adder) continue;
+    int64_t number = iterator.number();
+    Turn turn(operands.turns[operands.begun ? number : 0]);
+    if (operands.begun) {
+      int query = iterator.tile * kQueriesOfTile<d>;
+      int before =
+          work.first / kKeysOfBlock - mask.keys_of(query, query).begin / kKeysOfBlock;
+      while (turn.load(cuda::memory_order_acquire) != before) {
+      }
+      hopper::fence_async();
+    }
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      hopper::wait(shared.grad_q_full[adder][consumer], step / kAdders % 2);
+      hopper::add_floats(grad_q_subtile(operands.grad_q, number, consumer),
+                         shared.grad_q[consumer], sizeof shared.grad_q[consumer]);
+      hopper::store_commit();
+    }
+    hopper::store_wait<1>();
+    hopper::arrive(shared.grad_q_empty[0]);
+    hopper::store_wait<0>();
+    hopper::arrive(shared.grad_q_empty[1]);
+    if (operands.begun) {
+      hopper::store_complete();
+      turn.fetch_add(1, cuda::memory_order_release);
+    }
   }
 }
 
@@ -200,17 +256,17 @@ __device__ __forceinline__ void begin_sum(float (&sum)[d / 2],
 }
 
 // A warp group: 64 of the block's keys.
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
-                                        int consumer, WorkTile work, const Mask& mask,
-                                        float scale) {
+                                        int consumer, const Mask& mask, Scale scale,
+                                        float factor) {
   constexpr int queries = kQueriesOfTile<d>;
   int t = threadIdx.x % kWarpGroup, lane = t % 32, column = lane % 4 * 2;
   int first = consumer * kKeysOfGroup;
   int thread_key = first + t / 32 * 16 + lane / 4;  // the first of two, 8 apart
   // Which queries see all of these keys. Later keys are seen by later queries.
   auto queries_of = [&](int key, int last) -> Range {
-    key += work.first, last += work.first;
+    key += shared.work.first, last += shared.work.first;
     if (last >= mask.tokens_kv) return {0, 0};
     return {mask.queries_of(last, last).begin, mask.queries_of(key, key).end};
   };
@@ -221,6 +277,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   uint64_t group_v =
       advanced(hopper::descriptor(shared.v, sizeof shared.v[0]), first * kRowBytes);
   PipelineState pipe;
+  WorkTile work = shared.work;
   TileIterator& iterator = work.iterator;
 
   hopper::wait(shared.keys_full, 0);
@@ -238,6 +295,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       begin_scores<d>(s, group_k, advanced(q, from * kRowBytes));
       begin_scores<d>(dp, group_v, advanced(grad, from * kRowBytes));
       hopper::wgmma_wait_for<1>(s);
+#pragma unroll
+      for (int i = 0; i < kSubtile / 2; ++i) s[i] = scale.of(s[i]);
       int query = iterator.tile * queries + from;
       if (query < unmasked.begin || query + kSubtile > unmasked.end) {
 #pragma unroll
@@ -256,9 +315,10 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       for (int i = 0; i < kSubtile / 2; i += 2) {
         float2 shift = *reinterpret_cast<const float2*>(
             &stage.logsumexp[from + i / 4 * 8 + column]);
-        s[i] = exp2_approximate(s[i] * scale - shift.x);
-        s[i + 1] = exp2_approximate(s[i + 1] * scale - shift.y);
-        p[i / 8][i / 2 % 4] = packed<bfloat16>(s[i], s[i + 1]);
+        float first = exp2_approximate(s[i] * scale.scale - shift.x),
+              second = exp2_approximate(s[i + 1] * scale.scale - shift.y);
+        p[i / 8][i / 2 % 4] = packed<bfloat16>(first, second);
+        s[i] = first * scale.slope(s[i]), s[i + 1] = second * scale.slope(s[i + 1]);
       }
       begin_sum<d>(grad_v, p, advanced(grad, from * kRowBytes));
 
@@ -297,51 +357,76 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
     hopper::wgmma_commit();
     begin_sum<d>(grad_k, ds, q);
     hopper::wgmma_wait_for<1>(grad_q);
-    float4* to = grad_q_subtile(operands.grad_q, iterator.number(), consumer);
+    hopper::wait(shared.grad_q_empty[consumer], step % 2 ^ 1);
 #pragma unroll
     for (int i = 0; i < kSubtile / 8; ++i) {
-      atomicAdd(&to[index_in_subtile(i)],
-                make_float4(grad_q[4 * i], grad_q[4 * i + 1], grad_q[4 * i + 2],
-                            grad_q[4 * i + 3]));
+      shared.grad_q[consumer][index_in_subtile(i)] = make_float4(
+          grad_q[4 * i], grad_q[4 * i + 1], grad_q[4 * i + 2], grad_q[4 * i + 3]);
     }
+    hopper::fence_before_store();
+    __syncwarp();
+    if (lane == 0) hopper::arrive(shared.grad_q_full[step % kAdders][consumer]);
     hopper::wgmma_wait_for<0>(grad_k);
-    if (t == 0) hopper::arrive(shared.empty[pipe.stage]);
+    __syncwarp();
+    if (lane == 0) hopper::arrive(shared.empty[pipe.stage]);
   }
   hopper::wgmma_wait_for<0>(grad_v);
-  int rows = mask.tokens_kv - work.first - first;
-  int64_t at = (int64_t(work.head_kv) * mask.tokens_kv + work.first + first) * d;
-  write_rows<d>(grad_k, operands.grad_k + at, d, rows, scale * kLn2);
-  write_rows<d>(grad_v, operands.grad_v + at, d, rows, 1);
+  first += shared.work.first;
+  int rows = mask.tokens_kv - first;
+  auto write = [&](const float (&sum)[d / 2], bfloat16* to, const Strides& s,
+                   float by) {
+    to += shared.work.batch * s.batch + shared.work.head_kv * s.head + first * s.token;
+    write_rows<d>(sum, to, s.token, rows, by);
+  };
+  write(grad_k, operands.grad_k, operands.of_grad_k, factor);
+  write(grad_v, operands.grad_v, operands.of_grad_v, 1);
 }
 
 // -------------------------------------------------------------------------------------
 // Kernels
 
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
-                                     Sizes size, Mask mask, float scale) {
+                                     Sizes size, int heads_kv, int at_once, Mask mask,
+                                     Scale scale, float factor) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<KeyTiles<d>>(memory);
-  constexpr int queries = kQueriesOfTile<d>;
-  // If causal, the longest first.
-  int blocks = ceil_div(size.tokens_kv, kKeysOfBlock), block = blockIdx.x % blocks;
-  Range range =
-      mask.queries_of(block * kKeysOfBlock, block * kKeysOfBlock + kKeysOfBlock - 1);
-  int begin = max(range.begin, 0) / queries,
-      end = ceil_div(min(range.end, size.tokens), queries), count = max(end - begin, 0);
-  WorkTile work = {int(blockIdx.x) / blocks, block * kKeysOfBlock, count * size.group};
-  work.iterator = {work.head_kv * size.group, int(ceil_div(size.tokens, queries)),
-                   begin, end, begin};
+  // Blocks of `at_once` heads alternate, if causal the longest first.
+  auto work_of = [&](int block) -> WorkTile {
+    constexpr int queries = kQueriesOfTile<d>;
+    int blocks = ceil_div(size.tokens_kv, kKeysOfBlock),
+        head = block / (blocks * at_once) * at_once;
+    int heads = min(at_once, int(size.heads) / size.group - head);
+    block -= head * blocks;
+    head += block % heads;
+    int first = block / heads * kKeysOfBlock;
+    Range range = mask.queries_of(first, first + kKeysOfBlock - 1);
+    int begin = max(range.begin, 0) / queries,
+        end = ceil_div(min(range.end, size.tokens), queries);
+    return {head / heads_kv,
+            head % heads_kv,
+            first,
+            max(end - begin, 0) * size.group,
+            {head * size.group, size.group, int(ceil_div(size.tokens, queries)),
+             end - 1, 0}};
+  };
   if (threadIdx.x == 0) {
     hopper::init(shared.keys_full, 1);
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::init(shared.full[stage], 1);
-      hopper::init(shared.empty[stage], kConsumers);
+      hopper::init(shared.empty[stage], kConsumers * kWarpGroup / 32);
     }
     for (Barrier& full : shared.ds_full)
       hopper::init(full, kConsumers * kWarpGroup / 32);
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      hopper::init(shared.grad_q_empty[consumer], 1);
+      for (auto& full : shared.grad_q_full)
+        hopper::init(full[consumer], kWarpGroup / 32);
+    }
     hopper::fence_init();
+    // Only for blocks that have begun may a block wait, and CUDA promises no order.
+    shared.work = work_of(operands.begun ? atomicAdd(operands.begun, 1) : blockIdx.x);
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
   // The warp's group is the same in all lanes; read from one of them, the compiler
@@ -349,17 +434,20 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
   int group = __shfl_sync(kAll, threadIdx.x / kWarpGroup, 0);
   if (group == 0) {
     hopper::dealloc_registers<24>();
-    if (threadIdx.x == 0) produce(shared, operands, work);
+    int warp = threadIdx.x / 32;
+    if (threadIdx.x % 32 == 0 && warp == 0) produce(shared, operands, shared.work);
+    if (threadIdx.x % 32 == 0 && 0 < warp && warp <= kAdders)
+      add_grad_q(shared, operands, warp - 1, shared.work, mask);
   } else {
     hopper::alloc_registers<240>();
-    consume(shared, operands, group - 1, work, mask, scale);
+    consume(shared, operands, group - 1, mask, scale, factor);
   }
 }
 
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
 // A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and
-// delta of the tile; sums: zeros.
+// delta of the tile; sums, begun and turns: zeros.
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,
@@ -367,11 +455,20 @@ __global__ void __launch_bounds__(kThreadsOfTile)
                                  const float* __restrict__ grad_logsumexp,
                                  const float* __restrict__ logsumexp,
                                  float* __restrict__ rows, float4* __restrict__ sums,
-                                 int tokens, int tiles) {
+                                 int* __restrict__ begun, Strides of_grad,
+                                 Strides of_out, int heads, int tokens, int tiles) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
   using Eight = Vector<uint32_t, 16>;
   int64_t head = blockIdx.x / tiles;
-  int first = blockIdx.x % tiles * queries, vector = threadIdx.x % threads;
+  auto row_of = [&](const bfloat16* p, const Strides& s, int64_t row) {
+    p += head / heads * s.batch + head % heads * s.head + row * s.token;
+    return Eight::load(reinterpret_cast<const uint32_t*>(p), threadIdx.x % threads);
+  };
+  int first = blockIdx.x % tiles * queries;
+  if (begun && threadIdx.x == 0) {
+    if (blockIdx.x == 0) *begun = 0;
+    begun[1 + blockIdx.x] = 0;
+  }
   for (int i = threadIdx.x; i < queries * d / 4; i += kThreadsOfTile) {
     sums[blockIdx.x * int64_t(queries * d / 4) + i] = make_float4(0, 0, 0, 0);
   }
@@ -382,8 +479,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     bool there = first + within < tokens;
     float sum = 0;
     if (there) {
-      Eight x = Eight::load(reinterpret_cast<const uint32_t*>(grad + row * d), vector);
-      Eight y = Eight::load(reinterpret_cast<const uint32_t*>(out + row * d), vector);
+      Eight x = row_of(grad, of_grad, first + within);
+      Eight y = row_of(out, of_out, first + within);
       // Two bfloat16, each the upper half of a float.
 #pragma unroll
       for (int j = 0; j < Eight::size; ++j) {
@@ -394,7 +491,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     }
     for (int lane = threads / 2; lane > 0; lane /= 2)
       sum += __shfl_xor_sync(kAll, sum, lane);
-    if (vector == 0) {
+    if (threadIdx.x % threads == 0) {
       float* to = rows + blockIdx.x * int64_t(2 * queries) + within;
       // Of a row that sees no key it is -inf, and all its scores are.
       to[0] = there && logsumexp[row] != -INFINITY ? logsumexp[row] * kLog2E : 0;
@@ -407,8 +504,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
 template <int d>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_round_kernel(float* __restrict__ sums,
-                                  bfloat16* __restrict__ grad_q, int tokens, int tiles,
-                                  float factor) {
+                                  bfloat16* __restrict__ grad_q, Strides of_grad_q,
+                                  int heads, int tokens, int tiles, float factor) {
   int consumer = threadIdx.x / kWarpGroup;
   const float4* from = grad_q_subtile(sums, blockIdx.x, consumer);
   float sum[kSubtile / 2];
@@ -421,18 +518,21 @@ __global__ void __launch_bounds__(kThreadsOfTile)
   int row =
           blockIdx.x % tiles * kQueriesOfTile<d> + (d == 128 ? 0 : consumer * kSubtile),
       column = d == 128 ? consumer * kSubtile : 0;
-  int64_t at = (int64_t(blockIdx.x / tiles) * tokens + row) * d + column;
-  write_rows<kSubtile>(sum, grad_q + at, d, tokens - row, factor);
+  int head = blockIdx.x / tiles;
+  grad_q += head / heads * of_grad_q.batch + head % heads * of_grad_q.head;
+  grad_q += row * of_grad_q.token + column;
+  write_rows<kSubtile>(sum, grad_q, of_grad_q.token, tokens - row, factor);
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
                      const Tensor& k, const Tensor& v, const Tensor& out,
                      const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
-                     Tensor& grad_v, Sizes size, Mask mask, double scale) {
+                     Tensor& grad_v, Sizes size, Mask mask, Scale score, double scale,
+                     bool deterministic) {
   constexpr int queries = kQueriesOfTile<d>, bytes = hopper::kSharedBytes<KeyTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
   cudaStream_t stream = current_stream(q);
@@ -443,49 +543,57 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
       torch::stable::new_empty(q, {size.heads * tiles, 2, queries}, ScalarType::Float);
   Tensor sums =
       torch::stable::new_empty(q, {size.heads * tiles, queries, d}, ScalarType::Float);
+  Tensor turns = torch::stable::new_empty(
+      q, {deterministic ? 1 + size.heads * tiles : 0}, ScalarType::Int);
+  int* begun = deterministic ? data<int>(turns) : nullptr;
   attention_hopper_rows_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
       data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
-      data<float>(logsumexp), data<float>(rows), data<float4>(sums), size.tokens,
-      tiles);
+      data<float>(logsumexp), data<float>(rows), data<float4>(sums), begun,
+      strides(grad), strides(out), q.size(1), size.tokens, tiles);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  auto of_queries = [&](const Tensor& t) {
-    return hopper::tile_map_3d(t.const_data_ptr(), size.heads, size.tokens, d, queries);
-  };
-  auto of_keys = [&](const Tensor& t) {
-    return hopper::tile_map_3d(t.const_data_ptr(), heads_kv, size.tokens_kv, d,
-                               kKeysOfBlock);
-  };
-  Operands operands = {of_queries(q),
-                       of_queries(grad),
-                       of_keys(k),
-                       of_keys(v),
+  Operands operands = {hopper::tile_map_4d(q, queries),
+                       hopper::tile_map_4d(grad, queries),
+                       hopper::tile_map_4d(k, kKeysOfBlock),
+                       hopper::tile_map_4d(v, kKeysOfBlock),
                        data<float>(rows),
                        data<float>(sums),
+                       begun,
+                       begun + 1,
                        data<bfloat16>(grad_k),
-                       data<bfloat16>(grad_v)};
-  allow_shared(attention_hopper_backward_kernel<d, Mask>, bytes);
-  attention_hopper_backward_kernel<d, Mask>
-      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(operands, size, mask,
-                                                       float(scale * kLog2E));
+                       data<bfloat16>(grad_v),
+                       strides(grad_k),
+                       strides(grad_v)};
+  int64_t of_head = int64_t(size.tokens) * d * 8;         // bytes of q, grad and sums
+  int64_t l2_bytes = (deterministic ? 2 : 1) * kL2Bytes;  // more heads: shorter queues
+  int at_once = std::clamp<int64_t>(l2_bytes / of_head, 1, heads_kv);
+  allow_shared(attention_hopper_backward_kernel<d, Mask, Scale>, bytes);
+  attention_hopper_backward_kernel<d, Mask, Scale>
+      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(
+          operands, size, k.size(1), at_once, mask, score, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
-      data<float>(sums), data<bfloat16>(grad_q), size.tokens, tiles, float(scale));
+      data<float>(sums), data<bfloat16>(grad_q), strides(grad_q), q.size(1),
+      size.tokens, tiles, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // As attention_backward in attention.cu.
 std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
-    const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q, const Tensor& k,
-    const Tensor& v, const Tensor& out, const Tensor& logsumexp, bool causal,
-    std::optional<double> given_scale, std::optional<int64_t> window_left,
-    std::optional<int64_t> window_right) {
-  Sizes size = check_attention(q, k, v);
-  check_input(q, "q", ScalarType::BFloat16);
+    const Tensor& given_grad, const Tensor& grad_logsumexp, const Tensor& given_q,
+    const Tensor& given_k, const Tensor& given_v, const Tensor& given_out,
+    const Tensor& logsumexp, bool causal, std::optional<double> given_scale,
+    std::optional<int64_t> window_left, std::optional<int64_t> window_right,
+    bool deterministic, double softcap) {
+  Sizes size = check_attention(given_q, given_k, given_v, true);
+  check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention_backward");
-  check_results(grad, grad_logsumexp, q, out, logsumexp);
+  check_results(given_grad, grad_logsumexp, given_q, given_out, logsumexp, true);
   double scale = checked_scale(given_scale.value_or(1 / std::sqrt(double(size.d))));
-  auto guard = on_device_of(q);
+  auto guard = on_device_of(given_q);
+  Tensor grad = with_rows(given_grad), q = with_rows(given_q), k = with_rows(given_k),
+         v = with_rows(given_v), out = with_rows(given_out);
+  // These also have the order of dimensions.
   Tensor grad_q = torch::stable::empty_like(q), grad_k = torch::stable::empty_like(k),
          grad_v = torch::stable::empty_like(v);
   if (q.numel() == 0 || k.numel() == 0) {  // a grid of 0 blocks is an error
@@ -493,10 +601,14 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
             torch::stable::zero_(grad_v)};
   }
   with_mask(size, causal, window_left, window_right, [&](auto mask) {
-    using M = decltype(mask);
-    auto launch = size.d == 64 ? launch_backward<64, M> : launch_backward<128, M>;
-    launch(aligned(grad), grad_logsumexp, aligned(q), aligned(k), aligned(v),
-           aligned(out), logsumexp, grad_q, grad_k, grad_v, size, mask, scale);
+    with_scale(scale, softcap, [&](auto score) {
+      using M = decltype(mask);
+      using S = decltype(score);
+      auto launch =
+          size.d == 64 ? launch_backward<64, M, S> : launch_backward<128, M, S>;
+      launch(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q, grad_k, grad_v,
+             size, mask, score, scale, deterministic);
+    });
   });
   return {grad_q, grad_k, grad_v};
 }
@@ -510,7 +622,8 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
       "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor "
       "k, Tensor v, Tensor out, "
       "Tensor logsumexp, bool causal=False, float? scale=None, int? window_left=None, "
-      "int? window_right=None) -> (Tensor, Tensor, Tensor)");
+      "int? window_right=None, bool deterministic=False, float softcap=0.0) -> "
+      "(Tensor, Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

@@ -68,6 +68,23 @@ struct Band {
 };
 
 // -------------------------------------------------------------------------------------
+// What a score is of a product of q and k, in powers of 2: `scale` times of(product).
+// slope: of's derivative where it is x, which may be masked, but for a constant.
+
+struct Scaled {
+  float scale;
+  __device__ float of(float product) const { return product; }
+  __device__ float slope(float) const { return 1; }
+};
+
+// A soft cap: scores are cap * tanh(product * scale / cap).
+struct Capped {
+  float scale, inside;
+  __device__ float of(float product) const { return tanh_of_log2(product * inside); }
+  __device__ float slope(float x) const { return 1 - fmaxf(x, -1) * fmaxf(x, -1); }
+};
+
+// -------------------------------------------------------------------------------------
 // Scores and accumulators in registers
 
 // What is subtracted from scores, for their maximum: -inf - (-inf) would be NaN where
@@ -162,6 +179,15 @@ inline double checked_scale(double scale) {
   return scale;
 }
 
+// Calls run with what scores are.
+template <typename Run>
+void with_scale(double scale, double softcap, Run run) {
+  STD_TORCH_CHECK(softcap >= 0 && std::isfinite(softcap),
+                  "softcap must be 0, for none, or a positive number, got ", softcap);
+  if (softcap == 0) return run(Scaled{float(scale * kLog2E)});
+  run(Capped{float(softcap * kLog2E), float(2 * kLog2E * scale / softcap)});
+}
+
 // Calls run with the mask: a Band for a window. Its ends are counted from the key that
 // lies as far before the last key as the query before the last query, so 0 to the right
 // is a causal mask that is aligned to the end.
@@ -198,9 +224,10 @@ inline ScalarType wide_dtype(const Tensor& t) {
 
 // Checks attention's results for a checked q, and their gradients.
 inline void check_results(const Tensor& grad, const Tensor& grad_logsumexp,
-                          const Tensor& q, const Tensor& out, const Tensor& logsumexp) {
-  ladder::check_input(grad, "grad", q.scalar_type());
-  ladder::check_input(out, "out", q.scalar_type());
+                          const Tensor& q, const Tensor& out, const Tensor& logsumexp,
+                          bool strided = false) {
+  ladder::check_input(grad, "grad", q.scalar_type(), strided);
+  ladder::check_input(out, "out", q.scalar_type(), strided);
   ladder::check_input(grad_logsumexp, "grad_logsumexp", wide_dtype(q));
   ladder::check_input(logsumexp, "logsumexp", wide_dtype(q));
   ladder::check_same(grad, "grad", q, "q");
@@ -223,12 +250,40 @@ inline int64_t stride(const Tensor& t, int dimension) {
   return t.size(dimension) > 1 ? t.stride(dimension) : t.size(3);
 }
 
+struct Strides {
+  int64_t batch, head, token;
+};
+inline Strides strides(const Tensor& t) {
+  return {stride(t, 0), stride(t, 1), stride(t, 2)};
+}
+
 // t, or a contiguous copy if its rows' elements do not lie side by side, or rows do not
 // begin at multiples of 16 bytes. A tensor map can describe it.
 inline Tensor with_rows(const Tensor& t) {
   bool fits = t.stride(3) == 1;
   for (int i = 0; i < 3; ++i) fits = fits && stride(t, i) > 0 && stride(t, i) % 8 == 0;
   return aligned(fits ? t : torch::stable::contiguous(t));
+}
+
+// Checks the scale, and calls launch(q, k, v, out, logsumexp, scale) where there is
+// something to compute. Returns the results.
+template <typename Launch>
+std::tuple<Tensor, Tensor> run_attention(const Tensor& given_q, const Tensor& given_k,
+                                         const Tensor& given_v,
+                                         std::optional<double> given_scale,
+                                         Launch launch) {
+  double scale =
+      checked_scale(given_scale.value_or(1 / std::sqrt(double(given_q.size(3)))));
+  auto guard = on_device_of(given_q);
+  Tensor q = with_rows(given_q), k = with_rows(given_k), v = with_rows(given_v);
+  Tensor out = torch::stable::empty_like(q);  // and q's order of dimensions
+  Tensor logsumexp =
+      torch::stable::new_empty(q, {q.size(0), q.size(1), q.size(2)}, ScalarType::Float);
+  if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error
+  if (k.size(2) == 0)
+    return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
+  launch(q, k, v, out, logsumexp, scale);
+  return {out, logsumexp};
 }
 
 template <typename Kernel>

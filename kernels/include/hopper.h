@@ -235,6 +235,15 @@ __device__ __forceinline__ void load_tile(void* to, const TileMap& map,
       "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix), "r"(batch) : "memory");
 }
 
+// `rows` rows of it from `row` on, in panels of 64 columns.
+template <int panels, int rows>
+__device__ __forceinline__ void load_panels(bfloat16 (&to)[panels][rows][64],
+                                            const TileMap& map, Barrier& barrier,
+                                            int batch, int matrix, int row) {
+  for (int p = 0; p < panels; ++p)
+    load_tile(to[p], map, barrier, batch, matrix, row, 64 * p);
+}
+
 // load_tile for every block whose rank is a set bit of `blocks`: each receives the tile
 // at the address that it would have in this block, and its bytes count on that block's
 // own barrier.

@@ -36,4 +36,26 @@ __device__ __forceinline__ void send_bytes(int rank, void* to, const void* from,
       "r"(source), "r"(bytes), "r"(bar), "r"(rank) : "memory");
 }
 
+// Requests the addition of floats in shared memory to those in global memory, each an
+// atomic one; to, from and bytes are multiples of 16. It joins this thread's next group
+// of stores (store_commit). As for store_tile, every thread that wrote to `from` must
+// have called fence_before_store.
+__device__ __forceinline__ void add_floats(void* to, const void* from, int bytes) {
+  [[maybe_unused]] uint32_t at = shared_address(from);
+  HOPPER_ASM(
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::
+          "l"(to),
+      "r"(at), "r"(bytes) : "memory");
+}
+
+// Waits until this thread's stores and additions are complete.
+__device__ __forceinline__ void store_complete() {
+  HOPPER_ASM("cp.async.bulk.wait_group 0;" :: : "memory");
+}
+
+// Orders this thread's accesses so far before its later requests to the copy unit.
+__device__ __forceinline__ void fence_async() {
+  HOPPER_ASM("fence.proxy.async;" :: : "memory");
+}
+
 }  // namespace hopper

@@ -81,6 +81,15 @@ __device__ inline T& aligned(char* memory) {
   return *reinterpret_cast<T*>(memory + (past ? 1024 - past : 0));
 }
 
+// A tensor of four dimensions, of which the last has its elements side by side, in
+// tiles of box_rows neighbours of the third. Strides are multiples of 8.
+inline TileMap tile_map_4d(const ladder::Tensor& t, int box_rows) {
+  int64_t sizes[4], pitch[3];
+  for (int i = 0; i < 4; ++i) sizes[3 - i] = t.size(i);
+  for (int i = 0; i < 3; ++i) pitch[2 - i] = t.size(i) > 1 ? t.stride(i) : t.size(3);
+  return encode_map<4>(t.const_data_ptr(), sizes, pitch, box_rows);
+}
+
 // -------------------------------------------------------------------------------------
 // Tile scheduler and warp specialisation
 

@@ -303,9 +303,10 @@ def attention_hopper() -> Overload:
 
     window_left, window_right: how many keys a query sees on each side of its own, all if None. The last query's own key
     is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
-    PyTorch's is_causal is.
+    PyTorch's is_causal is. deterministic: the gradient of q has the same bits each time; else its last bits vary.
+    softcap: scores are softcap * tanh(scores / softcap), unless it is 0. It has no second derivative.
     """
-    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward())
+    return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward(), views=True)
 
 
 @functools.cache
@@ -326,8 +327,8 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
 
     query: [batch, heads, tokens, d]; key, value: [batch, kv_heads, tokens_kv, d], of one shape. is_causal is aligned to
     the start. Up to 16 queries without a gradient and without is_causal are decoded; on compute capability 9.0 bfloat16
-    with 64 or 128 columns has that GPU's own kernel. All others, copied where they are views, have the readable one.
-    Raises ValueError.
+    with 64 or 128 columns has that GPU's own kernel, deterministic as torch.use_deterministic_algorithms says. All
+    others, copied where they are views, have the readable one. Raises ValueError.
     """
     readable, decode = attention(), attention_decode()
     hopper = attention_hopper() if ATTENTION_HOPPER.runs_here else None
@@ -346,7 +347,8 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
         if narrow and d in (64, 96, 128) and query.shape[2] <= 16 and not (learns or is_causal):
             return decode(query, key, value, False, scale)[0]
         if hopper and query.dtype == torch.bfloat16 and d in (64, 128):
-            return hopper(query, key, value, is_causal, scale)[0]
+            same_bits = torch.are_deterministic_algorithms_enabled()
+            return hopper(query, key, value, is_causal, scale, deterministic=same_bits)[0]
         return readable(query.contiguous(), key.contiguous(), value.contiguous(), is_causal, scale)[0]
 
     return call
@@ -357,10 +359,11 @@ def _attention_fake(q, k, v, *rest):
     return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
 
 
-def _attention(op: Overload, op_backward: Overload) -> Overload:
+def _attention(op: Overload, op_backward: Overload, views: bool = False) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
-        saved = (x.contiguous() for x in (grad, grad_logsumexp, *ctx.saved_tensors))
-        return *op_backward(*saved, *ctx.scalars), *(None for _ in ctx.scalars)
+        given = (grad, grad_logsumexp.contiguous(), *ctx.saved_tensors)
+        given = given if views else tuple(x.contiguous() for x in given)
+        return *op_backward(*given, *ctx.scalars), *(None for _ in ctx.scalars)
 
     return first_class(
         op, fake=_attention_fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
@@ -378,7 +381,7 @@ def attention_backward() -> Overload:
 
 @functools.cache
 def attention_hopper_backward() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; the last bits of grad_q vary."""
+    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; see there for deterministic."""
     return _attention_backward(ATTENTION_HOPPER_BACKWARD.extension().attention_hopper_backward.default)
 
 
@@ -397,13 +400,30 @@ def _attention_backward(op: Overload) -> Overload:
 
 
 def attention_second(
-    to_q, to_k, to_v, grad, grad_logsumexp, q, k, v, out, logsumexp, causal, scale, left=None, right=None
+    to_q,
+    to_k,
+    to_v,
+    grad,
+    grad_logsumexp,
+    q,
+    k,
+    v,
+    out,
+    logsumexp,
+    causal,
+    scale,
+    left=None,
+    right=None,
+    deterministic=False,
+    softcap=0.0,
 ) -> tuple:
     """The gradients of all tensors that attention_backward takes, for those of its three results.
 
     With P the probabilities and E = grad @ v^T - delta, its results are scale * (P * E) @ k, scale * (P * E)^T @ q and
     P^T @ grad.
     """
+    if softcap:
+        raise NotImplementedError(f"softcap must be 0 for a second derivative, got {softcap}")
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     group = q.shape[1] // max(1, k.shape[1])
     k, v, to_k, to_v = (x.repeat_interleave(group, 1) for x in (k, v, to_k, to_v))
