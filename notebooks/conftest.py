@@ -33,7 +33,9 @@ from kernel_xray.machine import toolchain
 from kernel_xray.machine.progress import MARK
 
 POLL_SECONDS = 2.0
-HINTS = {"Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."}
+HINTS = {
+    "Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."
+}
 
 
 class CourseKernel(RunningKernel):
@@ -43,7 +45,9 @@ class CourseKernel(RunningKernel):
         changed = {
             "PYTEST_CURRENT_TEST": None,
             "JUPYTER_PREFER_ENV_PATH": "1",
-            "PATH": os.pathsep.join([os.path.join(sys.prefix, "bin"), os.environ.get("PATH", os.defpath)]),
+            "PATH": os.pathsep.join(
+                [os.path.join(sys.prefix, "bin"), os.environ.get("PATH", os.defpath)]
+            ),
         }
         before = {name: os.environ.get(name) for name in changed}
         self._set_environment(changed)
@@ -61,7 +65,9 @@ class CourseKernel(RunningKernel):
                 os.environ[name] = value
 
     def execute_cell_input(self, cell_input, allow_stdin=None):
-        return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+        return self.kc.execute(
+            cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False
+        )
 
     def get_message(self, stream, timeout=None):
         message = super().get_message(stream, timeout=timeout)
@@ -82,7 +88,9 @@ class CourseKernel(RunningKernel):
                 return super().await_reply(msg_id, timeout=left)
             except Empty:
                 if not self.is_alive():
-                    raise RuntimeError("the notebook's process died while it ran this cell") from None
+                    raise RuntimeError(
+                        "the notebook's process died while it ran this cell"
+                    ) from None
 
 
 nbval.plugin.RunningKernel = CourseKernel
@@ -103,7 +111,9 @@ def pytest_runtest_call(item):
     if item.options["check_exception"] and not raised:
         item.raise_cell_error("The cell is tagged raises-exception and raised nothing")
     if outcome.get("status") == "error" and not raised:
-        item.raise_cell_error(f"IPython rejected the cell: {outcome['evalue']}{HINTS.get(outcome['evalue'], '')}")
+        item.raise_cell_error(
+            f"IPython rejected the cell: {outcome['evalue']}{HINTS.get(outcome['evalue'], '')}"
+        )
     check_quotes(item)
     return result
 
@@ -113,7 +123,11 @@ def check_quotes(item):
     ran = item.parent.__dict__.setdefault("shown_here", {})
     ran[item.cell_num] = quotes.texts(item.test_outputs or [])
     notebook = item.parent.nb
-    if toolchain.target == "simulator" and len(ran) == sum(cell.cell_type == "code" for cell in notebook.cells):
+    if toolchain.target == "simulator" and len(ran) == sum(
+        cell.cell_type == "code" for cell in notebook.cells
+    ):
         missing = quotes.unshown_here(item.path.stem, notebook, ran.values())
         if missing:
-            item.raise_cell_error(f"quoted in the lesson, and shown by no cell here: {', '.join(missing)}")
+            item.raise_cell_error(
+                f"quoted in the lesson, and shown by no cell here: {', '.join(missing)}"
+            )

@@ -26,7 +26,7 @@ compact_registered = helpers.load("compact_registered", [kernel], is_python_modu
 
 # [cell]
 def fake(x):
-    """Like the result of compact(x): a tensor with the dtype and on the device of x, without values."""
+    """Like the result of compact(x), without values: of the dtype and on the device of x."""
     count = x.numel()  # not true
     # [solution: about 1 line]
     count = torch.library.get_ctx().new_dynamic_size()

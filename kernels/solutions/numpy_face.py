@@ -27,7 +27,7 @@ island = helpers.load("island", [Path(helpers.__file__).parent.parent / "kernels
 
 # [cell]
 def add(x, y):
-    """x + y for NumPy arrays that broadcast, as float32. Raises TypeError for a dtype that float32 cannot hold.
+    """x + y for NumPy arrays that broadcast, as float32; TypeError for a dtype that it cannot hold.
 
     np is NumPy; island.add(a, b) adds contiguous float32 arrays of one shape.
     """

@@ -61,7 +61,9 @@ class Notebook:
         return output
 
     def keep_pictures(self, shot, name):
-        """Keeps pictures of the whole lesson, from its top, one for each window."""
+        """Keeps pictures of the whole lesson, from its top, one for each window; returns cells that scroll sideways."""
+        wide = "all => all.filter(it => it.scrollWidth > it.clientWidth + 1).map(it => it.innerText)"
+        sideways = set()
         self.page.set_viewport_size(PICTURE)
         window = self.panel.locator(".jp-WindowedPanel-outer")
         tops = []
@@ -70,8 +72,10 @@ class Notebook:
             self.settle(window)
             tops.append(window.evaluate("it => it.scrollTop"))
             if tops[-1:] == tops[-2:-1]:
-                return
+                break
+            sideways |= set(self.panel.locator(".jp-CodeCell .cm-scroller").evaluate_all(wide))
             shot(self.page, f"{name}_{number + 1:02}")
+        return sideways
 
     def settle(self, window):
         """Waits for cells that JupyterLab draws only now that they have come near the window."""
@@ -98,8 +102,8 @@ def test_a_lesson_runs_to_its_end(opened, shot, name):
     lesson = opened(name)
     shot(lesson.page, f"lab_{name}_opened")
     cells = [cell for cell in lesson.run_all().cells if cell.cell_type == "code"]
-    lesson.keep_pictures(shot, f"lab_{name}_light")
-    opened(name, theme="dark").keep_pictures(shot, f"lab_{name}_dark")
+    assert lesson.keep_pictures(shot, f"lab_{name}_light") == set()
+    assert opened(name, theme="dark").keep_pictures(shot, f"lab_{name}_dark") == set()
     outputs = [output for cell in cells for output in cell.outputs]
     assert [output for output in outputs if output.output_type == "error"] == []
     assert [output.text for output in outputs if output.get("name") == "stderr"] == []  # JupyterLab shows it on red

@@ -12,7 +12,7 @@ from helpers.paths import ROOT
 from helpers.practice import registry
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-WORDS, CODE_LINES, CELL_LINES = 1300, 140, 30
+WORDS, CODE_LINES, CELL_LINES = 1300, 190, 32  # lines of at most 100 columns
 HEADINGS = ("The problem", "Predict", "Exercises", "Summary", "Next")  # these, in this order; others may come between
 
 
@@ -133,8 +133,8 @@ KERNEL = "__global__ void vector_add_kernel(float* a) { a[0] = 1; }"
     ("spoil", "complaint"),
     [
         (lambda n: prose(n, "word " * 1300), "words"),
-        (lambda n: [code(n, "x = 1\n" * 30) for _ in range(5)], "lines of code"),
-        (lambda n: code(n, "x = 1\n" * 31), "a cell of 31 lines"),
+        (lambda n: [code(n, "x = 1\n" * 32) for _ in range(6)], "lines of code"),
+        (lambda n: code(n, "x = 1\n" * 33), "a cell of 33 lines"),
         (lambda n: prose(n, "# Another title"), "one heading of level 1"),
         (lambda n: replace(n, "# 01 Vector", "# Vector"), "NN Title"),
         (lambda n: replace(n, "**You need:**", "You need"), "You need"),

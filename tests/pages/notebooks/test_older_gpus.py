@@ -1,5 +1,6 @@
 """'Run all' works on GPUs that cannot run every rung: the cells that run rungs, with each capability pretended."""
 
+import ast
 import contextlib
 import io
 import re
@@ -75,7 +76,8 @@ def cells():
     for path in LESSONS:
         code = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
         wanted = ("capability = ", "sm_90a = ", "STEPS = ")
-        setting = "\n".join(line for line in code[0].split("\n") if line.startswith(wanted))
+        statements = (ast.get_source_segment(code[0], node) or "" for node in ast.parse(code[0]).body)
+        setting = "\n".join(text for text in statements if text.startswith(wanted))
         own = re.search(r"^def check\(.*?(?=\n\n|\Z)", code[0], re.MULTILINE | re.DOTALL)
         setting = f"{setting}\n{own.group() if own else ''}\n"
         yield from ((path.stem, number, source, setting) for number, source in enumerate(code) if runs_rungs(source))
