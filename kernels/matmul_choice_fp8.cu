@@ -2,12 +2,12 @@
 // matmul_fp8, for a caller: matmul_choice's model with forms for 8 bits. A step is 128
 // along k and takes as long as 64 do in 16 bits: the bytes are the same, and wgmma
 // multiplies twice as many in that time. The forms' constants are fitted as there, to
-// 4,525 times of 248 shapes: over shapes that a fit had not seen, the form that it chose
-// took 4% longer than the fastest (mean).
+// 4,525 times of 248 shapes: over shapes that a fit had not seen, the form that it
+// chose took 4% longer than the fastest (mean).
 //
 // What limits it: products with few columns, whose a is read from the L2 cache in tiles
-// of 64 to 128 rows, and the results of tiles of 64 columns, which are written in pieces
-// of 16 bytes.
+// of 64 to 128 rows, and the results of tiles of 64 columns, which are written in
+// pieces of 16 bytes.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 

@@ -177,10 +177,10 @@ __device__ __forceinline__ void wgmma(float (&d)[n / 2], uint64_t a, uint64_t b,
   }
 }
 
-// wgmma_shared with a in registers, two elements in each. In thread t of the warp group,
-// a[i] has those in columns t % 4 * 2 + i / 2 * 8 and the next, and in row 16 * (t /
-// 32) + t % 32 / 4 + i % 2 * 8: as sums lie, for 16 columns. The registers must not
-// change until a wait has returned. After a change, wgmma_fence comes before the
+// wgmma_shared with a in registers, two elements in each. In thread t of the warp
+// group, a[i] has those in columns t % 4 * 2 + i / 2 * 8 and the next, and in row 16 *
+// (t / 32) + t % 32 / 4 + i % 2 * 8: as sums lie, for 16 columns. The registers must
+// not change until a wait has returned. After a change, wgmma_fence comes before the
 // product.
 template <int n, bool b_transposed>
 __device__ __forceinline__ void wgmma_registers(float (&d)[n / 2],

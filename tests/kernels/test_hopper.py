@@ -246,6 +246,7 @@ IN_TURNS_MISTAKES = {
 }
 CLUSTER_MISTAKES = {
     **WGMMA_MISTAKES,
+    "panel too near": ("F::e4m3 ? 16 : sizeof(stage.b[0])", "64"),
     "stage never released": ("if (before >= 0) release(before);", ""),
     "bytes that never arrive": ("panels * sizeof(stage.b[0])", "2 * panels * sizeof(stage.b[0])"),
     "no arrival at the other block": ("if (thread < F::cluster)", "if (thread == scheduler.rank)"),
@@ -253,7 +254,7 @@ CLUSTER_MISTAKES = {
     "for the other block only": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 >> scheduler.rank,"),
     "for a block too many": ("hopper::load_tile_for(cluster_mask,", "hopper::load_tile_for(2 * cluster_mask + 1,"),
     "one half by both": ("share = scheduler.rank * F::lines", "share = 0"),
-    "one tile for both": ("* F::cluster + rank) * kM", "* F::cluster) * kM"),
+    "one tile for both": ("* F::cluster + rank) * F::m", "* F::cluster) * F::m"),
     "one panel of c": ("panel, row, column + p * kPanel", "panel, row, column"),
     "c not swizzled": ("hopper::swizzled(lane / 4", "(lane / 4"),
     "rows of another warp": ("consumer * 64 + warp * kWarpRows;", "consumer * 64;"),
@@ -376,7 +377,13 @@ FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
     "rows that nobody wrote": (4, 1, "matmul/12_split.cu", "i < zeros * F::stages", "i < 0"),
     "panels that nobody wrote": (0, 1, "matmul/12_cluster.cu", "filled < F::stages ? INT_MAX : n", "n"),
     "rows for one block": (17, 1, "include/hopper_swapped.h", "load<F::across>(", "load<1>("),
-    "columns for one block": (18, 1, "include/hopper_swapped.h", "load<F::down>(", "load<1>("),
+    "columns for one block": (
+        18,
+        1,
+        "include/hopper_swapped.h",
+        "load<F::down>(stage.b[p][line], b, full, step",
+        "load<1>(stage.b[p][line], b, full, step",
+    ),
     "a stage that a neighbour still reads": (
         12,
         1,
@@ -388,8 +395,8 @@ FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
         14,
         1,
         "include/hopper_swapped.h",
-        "pair<bfloat16>(d[4 * j + 2]",
-        "pair<bfloat16>(d[4 * j]",
+        "epilogue({sums[2], sums[3]}",
+        "epilogue({sums[0], sums[3]}",
     ),
     "sums as c lies": (11, 3, "include/hopper_swapped.h", "(j / 4 * 8 + j % 2) * columns", "(j / 4 * 8 + j % 2) * 8"),
 }
