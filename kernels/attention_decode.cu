@@ -425,7 +425,8 @@ std::tuple<Tensor, Tensor> attention_decode(const Tensor& q, const Tensor& k,
                     "lengths and q must be on the same device, got cuda:",
                     lengths->get_device_index(), " and cuda:", q.get_device_index());
   }
-  auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp, float scale) {
+  auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp,
+                   double scale) {
     int major = device_attribute(cudaDevAttrComputeCapabilityMajor);
     STD_TORCH_CHECK(major >= 8,
                     "q must be on a GPU of compute capability 8.0 or newer, got ",
@@ -436,7 +437,7 @@ std::tuple<Tensor, Tensor> attention_decode(const Tensor& q, const Tensor& k,
           {data<T>(q), data<T>(k), data<T>(v), data<T>(out), data<float>(logsumexp),
            lengths ? data<int>(*lengths) : nullptr, strides(q), strides(k), strides(v),
            strides(out), int(q.size(0)), int(k.size(1)), size.group, size.tokens,
-           size.tokens_kv, causal, scale},
+           size.tokens_kv, causal, float(scale * kLog2E)},
           q);
     };
     auto with_d = [&](auto* type) {

@@ -14,6 +14,8 @@
 // keys j - window_left to j + window_right, all on a side that is None. So window_right
 // = 0 is a causal mask for queries at the end of the keys.
 //
+// softcap: scores are softcap * tanh(scale * q @ k^T / softcap), unless it is 0.
+//
 // A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
 // third, the producer, requests tiles: q once, then 128 keys at a time, k and v each in
 // a ring of two stages. For a tile of keys a consumer computes:
@@ -186,10 +188,10 @@ __device__ __forceinline__ void begin_out(
 }
 
 // A warp group: 64 of the block's queries.
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& work,
                         const Mask& mask, bfloat16* to, int64_t pitch, float* logsumexp,
-                        int tokens, float scale) {
+                        int tokens, Scale scale) {
   int t = threadIdx.x % kWarpGroup, row = work.first + consumer * kRowsOfGroup;
   int thread_row = row + t / 32 * 16 + t % 32 / 4;  // the thread's first row
   bool leader = t == 0;
@@ -200,7 +202,9 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
   // and the first one's ends with.
   Range unmasked = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin,
                     mask.keys_of(row, row).end};
-  auto apply_mask = [&](int tile) {
+  auto cap_and_mask = [&](int tile) {
+#pragma unroll
+    for (int i = 0; i < kKeysOfTile / 2; ++i) scores[i] = scale.of(scores[i]);
     int key = work.begin + tile * kKeysOfTile;
     if (unmasked.begin <= key && key + kKeysOfTile <= unmasked.end) return;
     key += t % 4 * 2;  // the thread's first column
@@ -228,8 +232,8 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
   begin_scores(scores, shared, consumer, 0);
   hopper::wgmma_wait_for<0>(scores);
   if (leader) hopper::arrive(shared.k_empty[0]);
-  apply_mask(0);
-  state.update(scores, scale, correction);
+  cap_and_mask(0);
+  state.update(scores, scale.scale, correction);
   convert();
   // region overlap
   for (int tile = 1; tile < work.tiles; ++tile) {
@@ -243,8 +247,8 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
     if (t % 32 == 0) hopper::arrive(shared.ping_pong[1 - consumer]);
     hopper::wgmma_wait_for<1>(scores);
     if (leader) hopper::arrive(shared.k_empty[next.stage]);
-    apply_mask(tile);
-    state.update(scores, scale, correction);
+    cap_and_mask(tile);
+    state.update(scores, scale.scale, correction);
     hopper::wgmma_wait_for<0>(out);
     if (leader) hopper::arrive(shared.v_empty[now.stage]);
 #pragma unroll
@@ -266,7 +270,8 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
     write_row<d>(to, query, tokens, reinterpret_cast<float (&)[d / 8][4]>(out),
                  2 * half, factor, pitch);
     if (query < tokens && t % 4 == 0) {
-      logsumexp[query] = (finite_or_0(state.largest[half] * scale) + log2f(sum)) * kLn2;
+      logsumexp[query] =
+          (finite_or_0(state.largest[half] * scale.scale) + log2f(sum)) * kLn2;
     }
   }
 }
@@ -286,14 +291,14 @@ __device__ void write_nothing(const WorkTile& work, bfloat16* to, int64_t pitch,
 // -------------------------------------------------------------------------------------
 // Kernel
 
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q,
                             const __grid_constant__ TileMap k,
                             const __grid_constant__ TileMap v,
                             bfloat16* __restrict__ out, Strides to,
                             float* __restrict__ logsumexp, Sizes size,
-                            TileScheduler scheduler, Mask mask, float scale) {
+                            TileScheduler scheduler, Mask mask, Scale scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<HopperTiles<d>>(memory);
   if (threadIdx.x == 0) {
@@ -326,14 +331,14 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
-                   Tensor& logsumexp, float scale, Sizes size, Mask mask) {
+                   Tensor& logsumexp, Scale scale, Sizes size, Mask mask) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
   unsigned blocks = grid_of(size.heads * ceil_div(size.tokens, kRowsOfBlock));
-  allow_shared(attention_hopper_kernel<d, Mask>, bytes);
-  attention_hopper_kernel<d, Mask>
+  allow_shared(attention_hopper_kernel<d, Mask, Scale>, bytes);
+  attention_hopper_kernel<d, Mask, Scale>
       <<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
           hopper::tile_map_4d(q, kRowsOfBlock), hopper::tile_map_4d(k, kKeysOfTile),
           hopper::tile_map_4d(v, kKeysOfTile), data<bfloat16>(out), strides(out),
@@ -347,18 +352,24 @@ std::tuple<Tensor, Tensor> attention_hopper(const Tensor& q, const Tensor& k,
                                             std::optional<double> scale,
                                             std::optional<int64_t> window_left,
                                             std::optional<int64_t> window_right,
-                                            bool /*deterministic: always*/) {
+                                            bool /*deterministic: always*/,
+                                            double softcap) {
   Sizes size = check_attention(q, k, v, true);
   check_input(q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention");
-  return run_attention(q, k, v, scale, [&](auto&&... given) {
+  auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp,
+                   double scale) {
     with_mask(size, causal, window_left, window_right, [&](auto mask) {
-      using M = decltype(mask);
-      auto launch = size.d == 64 ? launch_hopper<64, M> : launch_hopper<128, M>;
-      launch(given..., size, mask);
+      with_scale(scale, softcap, [&](auto score) {
+        using M = decltype(mask);
+        using S = decltype(score);
+        auto launch = size.d == 64 ? launch_hopper<64, M, S> : launch_hopper<128, M, S>;
+        launch(q, k, v, out, logsumexp, score, size, mask);
+      });
     });
-  });
+  };
+  return run_attention(q, k, v, scale, start);
 }
 
 // -------------------------------------------------------------------------------------
@@ -369,7 +380,7 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
       "attention_hopper(Tensor q, Tensor k, Tensor v, bool causal=False, float? "
       "scale=None, int? window_left=None, int? window_right=None, bool "
-      "deterministic=False) -> (Tensor, Tensor)");
+      "deterministic=False, float softcap=0.0) -> (Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

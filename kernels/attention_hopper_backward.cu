@@ -6,8 +6,8 @@
 //                           heads share one of them
 //   grad_logsumexp, logsumexp   batch x heads x tokens, float32
 //
-// Views are taken as in attention_hopper.cu. grad_q, grad_k and grad_v have the order of
-// dimensions of q, k and v.
+// Views are taken as in attention_hopper.cu. grad_q, grad_k and grad_v have the order
+// of dimensions of q, k and v. softcap: as there.
 //
 // Three kernels. The first computes for each query what the second needs of it: its
 // logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
@@ -256,9 +256,10 @@ __device__ __forceinline__ void begin_sum(float (&sum)[d / 2],
 }
 
 // A warp group: 64 of the block's keys.
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
-                                        int consumer, const Mask& mask, float scale) {
+                                        int consumer, const Mask& mask, Scale scale,
+                                        float factor) {
   constexpr int queries = kQueriesOfTile<d>;
   int t = threadIdx.x % kWarpGroup, lane = t % 32, column = lane % 4 * 2;
   int first = consumer * kKeysOfGroup;
@@ -294,6 +295,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       begin_scores<d>(s, group_k, advanced(q, from * kRowBytes));
       begin_scores<d>(dp, group_v, advanced(grad, from * kRowBytes));
       hopper::wgmma_wait_for<1>(s);
+#pragma unroll
+      for (int i = 0; i < kSubtile / 2; ++i) s[i] = scale.of(s[i]);
       int query = iterator.tile * queries + from;
       if (query < unmasked.begin || query + kSubtile > unmasked.end) {
 #pragma unroll
@@ -312,9 +315,10 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       for (int i = 0; i < kSubtile / 2; i += 2) {
         float2 shift = *reinterpret_cast<const float2*>(
             &stage.logsumexp[from + i / 4 * 8 + column]);
-        s[i] = exp2_approximate(s[i] * scale - shift.x);
-        s[i + 1] = exp2_approximate(s[i + 1] * scale - shift.y);
-        p[i / 8][i / 2 % 4] = packed<bfloat16>(s[i], s[i + 1]);
+        float first = exp2_approximate(s[i] * scale.scale - shift.x),
+              second = exp2_approximate(s[i + 1] * scale.scale - shift.y);
+        p[i / 8][i / 2 % 4] = packed<bfloat16>(first, second);
+        s[i] = first * scale.slope(s[i]), s[i + 1] = second * scale.slope(s[i + 1]);
       }
       begin_sum<d>(grad_v, p, advanced(grad, from * kRowBytes));
 
@@ -374,18 +378,18 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
     to += shared.work.batch * s.batch + shared.work.head_kv * s.head + first * s.token;
     write_rows<d>(sum, to, s.token, rows, by);
   };
-  write(grad_k, operands.grad_k, operands.of_grad_k, scale * kLn2);
+  write(grad_k, operands.grad_k, operands.of_grad_k, factor);
   write(grad_v, operands.grad_v, operands.of_grad_v, 1);
 }
 
 // -------------------------------------------------------------------------------------
 // Kernels
 
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
                                      Sizes size, int heads_kv, int at_once, Mask mask,
-                                     float scale) {
+                                     Scale scale, float factor) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<KeyTiles<d>>(memory);
   // Blocks of `at_once` heads alternate, if causal the longest first.
@@ -436,7 +440,7 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
       add_grad_q(shared, operands, warp - 1, shared.work, mask);
   } else {
     hopper::alloc_registers<240>();
-    consume(shared, operands, group - 1, mask, scale);
+    consume(shared, operands, group - 1, mask, scale, factor);
   }
 }
 
@@ -523,11 +527,11 @@ __global__ void __launch_bounds__(kThreadsOfTile)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Mask>
+template <int d, typename Mask, typename Scale>
 void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
                      const Tensor& k, const Tensor& v, const Tensor& out,
                      const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
-                     Tensor& grad_v, Sizes size, Mask mask, double scale,
+                     Tensor& grad_v, Sizes size, Mask mask, Scale score, double scale,
                      bool deterministic) {
   constexpr int queries = kQueriesOfTile<d>, bytes = hopper::kSharedBytes<KeyTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
@@ -562,10 +566,10 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
   int64_t of_head = int64_t(size.tokens) * d * 8;         // bytes of q, grad and sums
   int64_t l2_bytes = (deterministic ? 2 : 1) * kL2Bytes;  // more heads: shorter queues
   int at_once = std::clamp<int64_t>(l2_bytes / of_head, 1, heads_kv);
-  allow_shared(attention_hopper_backward_kernel<d, Mask>, bytes);
-  attention_hopper_backward_kernel<d, Mask>
+  allow_shared(attention_hopper_backward_kernel<d, Mask, Scale>, bytes);
+  attention_hopper_backward_kernel<d, Mask, Scale>
       <<<blocks_kv, hopper::kThreads, bytes, stream>>>(
-          operands, size, k.size(1), at_once, mask, float(scale * kLog2E));
+          operands, size, k.size(1), at_once, mask, score, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
   attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
       data<float>(sums), data<bfloat16>(grad_q), strides(grad_q), q.size(1),
@@ -579,7 +583,7 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     const Tensor& given_k, const Tensor& given_v, const Tensor& given_out,
     const Tensor& logsumexp, bool causal, std::optional<double> given_scale,
     std::optional<int64_t> window_left, std::optional<int64_t> window_right,
-    bool deterministic) {
+    bool deterministic, double softcap) {
   Sizes size = check_attention(given_q, given_k, given_v, true);
   check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
@@ -597,10 +601,14 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
             torch::stable::zero_(grad_v)};
   }
   with_mask(size, causal, window_left, window_right, [&](auto mask) {
-    using M = decltype(mask);
-    auto launch = size.d == 64 ? launch_backward<64, M> : launch_backward<128, M>;
-    launch(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q, grad_k, grad_v, size,
-           mask, scale, deterministic);
+    with_scale(scale, softcap, [&](auto score) {
+      using M = decltype(mask);
+      using S = decltype(score);
+      auto launch =
+          size.d == 64 ? launch_backward<64, M, S> : launch_backward<128, M, S>;
+      launch(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q, grad_k, grad_v,
+             size, mask, score, scale, deterministic);
+    });
   });
   return {grad_q, grad_k, grad_v};
 }
@@ -614,7 +622,8 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
       "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor "
       "k, Tensor v, Tensor out, "
       "Tensor logsumexp, bool causal=False, float? scale=None, int? window_left=None, "
-      "int? window_right=None, bool deterministic=False) -> (Tensor, Tensor, Tensor)");
+      "int? window_right=None, bool deterministic=False, float softcap=0.0) -> "
+      "(Tensor, Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

@@ -21,4 +21,9 @@ __device__ inline float reciprocal_approximate(float x) {
   return reciprocal;
 }
 
+// tanh(x / (2 * log2(e))), within 2^-22.
+__device__ inline float tanh_of_log2(float x) {
+  return 1 - 2 * reciprocal_approximate(1 + exp2_approximate(x));
+}
+
 }  // namespace ladder

@@ -68,6 +68,23 @@ struct Band {
 };
 
 // -------------------------------------------------------------------------------------
+// What a score is of a product of q and k, in powers of 2: `scale` times of(product).
+// slope: of's derivative where it is x, which may be masked, but for a constant.
+
+struct Scaled {
+  float scale;
+  __device__ float of(float product) const { return product; }
+  __device__ float slope(float) const { return 1; }
+};
+
+// A soft cap: scores are cap * tanh(product * scale / cap).
+struct Capped {
+  float scale, inside;
+  __device__ float of(float product) const { return tanh_of_log2(product * inside); }
+  __device__ float slope(float x) const { return 1 - fmaxf(x, -1) * fmaxf(x, -1); }
+};
+
+// -------------------------------------------------------------------------------------
 // Scores and accumulators in registers
 
 // What is subtracted from scores, for their maximum: -inf - (-inf) would be NaN where
@@ -162,6 +179,15 @@ inline double checked_scale(double scale) {
   return scale;
 }
 
+// Calls run with what scores are.
+template <typename Run>
+void with_scale(double scale, double softcap, Run run) {
+  STD_TORCH_CHECK(softcap >= 0 && std::isfinite(softcap),
+                  "softcap must be 0, for none, or a positive number, got ", softcap);
+  if (softcap == 0) return run(Scaled{float(scale * kLog2E)});
+  run(Capped{float(softcap * kLog2E), float(2 * kLog2E * scale / softcap)});
+}
+
 // Calls run with the mask: a Band for a window. Its ends are counted from the key that
 // lies as far before the last key as the query before the last query, so 0 to the right
 // is a causal mask that is aligned to the end.
@@ -240,7 +266,7 @@ inline Tensor with_rows(const Tensor& t) {
 }
 
 // Checks the scale, and calls launch(q, k, v, out, logsumexp, scale) where there is
-// something to compute; log2(e) is in that scale. Returns the results.
+// something to compute. Returns the results.
 template <typename Launch>
 std::tuple<Tensor, Tensor> run_attention(const Tensor& given_q, const Tensor& given_k,
                                          const Tensor& given_v,
@@ -256,7 +282,7 @@ std::tuple<Tensor, Tensor> run_attention(const Tensor& given_q, const Tensor& gi
   if (q.numel() == 0) return {out, logsumexp};  // a grid of 0 blocks is an error
   if (k.size(2) == 0)
     return {torch::stable::zero_(out), torch::stable::fill_(logsumexp, -INFINITY)};
-  launch(q, k, v, out, logsumexp, float(scale * kLog2E));
+  launch(q, k, v, out, logsumexp, scale);
   return {out, logsumexp};
 }
 

@@ -80,8 +80,8 @@ __device__ inline T& aligned(char* memory) {
   return *reinterpret_cast<T*>(memory + (past ? 1024 - past : 0));
 }
 
-// A tensor of four dimensions, of which the last has its elements side by side, in tiles
-// of box_rows neighbours of the third. Strides are multiples of 8.
+// A tensor of four dimensions, of which the last has its elements side by side, in
+// tiles of box_rows neighbours of the third. Strides are multiples of 8.
 inline TileMap tile_map_4d(const ladder::Tensor& t, int box_rows) {
   int64_t sizes[4], pitch[3];
   for (int i = 0; i < 4; ++i) sizes[3 - i] = t.size(i);

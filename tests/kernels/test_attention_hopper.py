@@ -101,10 +101,11 @@ def test_gradients(causal):
         assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
 
 
-def in_window(q, k, v, left=None, right=None):
+def in_window(q, k, v, left=None, right=None, softcap=0):
     """In plain PyTorch: the output and the logsumexp of each row; 0 and -inf for one that sees no key."""
     shared = [x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v)]
     scores, last = q.shape[-1] ** -0.5 * (q @ shared[0].mT), k.shape[2] - q.shape[2]
+    scores = softcap * (scores / softcap).tanh() if softcap else scores
     seen = torch.ones_like(scores, dtype=torch.bool)
     seen = seen if right is None else seen.tril(last + right)
     seen = seen if left is None else seen.triu(last - left)
@@ -137,6 +138,29 @@ def test_windows_and_their_gradients(shape, window):
     assert all(error(x, y) < 0.02 * y.square().mean().sqrt() + 1e-6 for x, y in zip(got, exact, strict=True))
 
 
+def capped_agrees(op, shape, window, softcap, gradients=True):
+    q, k, v, grad, _ = arguments(shape, torch.bfloat16)
+    given, options = (4 * q, 4 * k, v, grad), (False, None, *window, False, softcap)  # scores of up to some 60
+    exact = results(lambda *x: in_window(*x, *window, softcap)[0], *(x.double() for x in given))
+    got = results(lambda *x: op(*x, *options)[0], *given) if gradients else (op(*given[:3], *options)[0],)
+    return all(error(x, y) < 0.02 * y.square().mean().sqrt() + 1e-6 for x, y in zip(got, exact, strict=gradients))
+
+
+@pytest.mark.parametrize("softcap", [0.5, 20.0])
+@pytest.mark.parametrize("window", [(None, None), (20, 0)], ids=str)
+@pytest.mark.parametrize("shape", LENGTHS[:3], ids=str)
+def test_a_soft_cap_and_its_gradients(shape, window, softcap):
+    assert capped_agrees(operators.attention_hopper(), shape, window, softcap)
+
+
+def test_a_soft_cap_has_no_second_derivative():
+    q, k, v, *_ = (x.requires_grad_() for x in arguments((1, 1, 3, 5, 64), torch.bfloat16))
+    out, _ = operators.attention_hopper()(q, k, v, softcap=5.0)
+    (of_q,) = torch.autograd.grad(out.sum(), q, create_graph=True)
+    with pytest.raises(NotImplementedError, match="softcap must be 0 for a second derivative, got 5"):
+        of_q.sum().backward()
+
+
 def test_the_second_derivative_knows_the_window():
     q, k, v, *_ = (x.double().requires_grad_() for x in arguments((2, 1, 3, 5, 4), torch.bfloat16))
     grad, zero = torch.randn_like(q), torch.zeros(1, 2, 3, dtype=torch.float64, device=q.device)
@@ -167,6 +191,7 @@ def test_what_is_refused():
         ((q[:, :3].contiguous(), k, v), "q must have a multiple of k's heads"),
         ((q, k, v, False, 0.0), "scale must be a positive number, got 0"),
         ((q, k, v, True, None, 3), "causal must be False with a window, got True"),
+        ((q, k, v, False, None, None, None, False, -2.0), "softcap must be 0, for none, or a positive number, got -2"),
         ((q, k, v, False, None, None, -1), "window_left and window_right must be 0 or more, or None, got 0 and -1"),
     ):
         with pytest.raises(RuntimeError, match=message):
@@ -256,5 +281,14 @@ def test_a_mistake_in_a_window_is_found(mistake, tmp_path, monkeypatch):
     assert wrong_or_fault(lambda: all(window_agrees(function, shape, window) for window in ((20, 0), (None, 0))))
 
 
+@in_the_simulator
+@pytest.mark.parametrize("bad", ["return tanh_of_log2(product)", "return tanh_of_log2(product * inside / 2)"])
+def test_a_mistake_in_a_soft_cap_is_found(bad, tmp_path):
+    function = load(
+        "mistaken", mistaken(SOURCE, "return tanh_of_log2(product * inside)", bad, tmp_path, HEADER)
+    ).attention_hopper
+    assert not capped_agrees(function, (1, 1, 65, 65, 64), (None, None), 5.0, gradients=False)
+
+
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    assert_no_spills(report(SOURCE), kernels=4, with_roles=4)
+    assert_no_spills(report(SOURCE), kernels=8, with_roles=8)

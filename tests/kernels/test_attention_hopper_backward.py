@@ -4,6 +4,7 @@ import pytest
 import torch
 from inputs import load, mistaken, pytorch_attention
 from test_attention import FLOOR, arguments, error, reference, results
+from test_attention_hopper import in_window
 from test_hopper import assert_no_spills, for_hopper, in_the_simulator, report, wrong_or_fault  # noqa: F401  a fixture
 
 import helpers
@@ -230,5 +231,18 @@ def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypa
     assert wrong_or_fault(lambda: agrees(function, (2, 1, 450, 300, 128), True, True) and spares_missing_keys(function))
 
 
+@in_the_simulator
+@pytest.mark.parametrize(
+    ("good", "bad"), [("first * scale.slope(s[i])", "first"), ("score, float(scale));", "score, float(scale * 2));")]
+)
+def test_a_mistake_in_a_soft_cap_is_found(good, bad, tmp_path):
+    q, k, v, grad, grad_logsumexp = arguments((1, 1, 65, 65, 64), torch.bfloat16)
+    exact = results(lambda *x: in_window(*x, softcap=5.0), *(x.double() for x in (4 * q, k, v, grad, grad_logsumexp)))
+    given = (grad, grad_logsumexp, 4 * q, k, v, exact[0].bfloat16(), exact[1].float())
+    for source, right in ((SOURCE, True), (mistaken(SOURCE, good, bad, tmp_path), False)):
+        got = load("capped", source).attention_hopper_backward(*given, softcap=5.0)
+        assert right == all(error(x, y) < 0.01 for x, y in zip(got, exact[2:], strict=True))
+
+
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    assert_no_spills(report(SOURCE), kernels=8, with_roles=4)
+    assert_no_spills(report(SOURCE), kernels=12, with_roles=8)

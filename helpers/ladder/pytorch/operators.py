@@ -304,6 +304,7 @@ def attention_hopper() -> Overload:
     window_left, window_right: how many keys a query sees on each side of its own, all if None. The last query's own key
     is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
     PyTorch's is_causal is. deterministic: the gradient of q has the same bits each time; else its last bits vary.
+    softcap: scores are softcap * tanh(scores / softcap), unless it is 0. It has no second derivative.
     """
     return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward(), views=True)
 
@@ -414,12 +415,15 @@ def attention_second(
     left=None,
     right=None,
     deterministic=False,
+    softcap=0.0,
 ) -> tuple:
     """The gradients of all tensors that attention_backward takes, for those of its three results.
 
     With P the probabilities and E = grad @ v^T - delta, its results are scale * (P * E) @ k, scale * (P * E)^T @ q and
     P^T @ grad.
     """
+    if softcap:
+        raise NotImplementedError(f"softcap must be 0 for a second derivative, got {softcap}")
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     group = q.shape[1] // max(1, k.shape[1])
     k, v, to_k, to_v = (x.repeat_interleave(group, 1) for x in (k, v, to_k, to_v))
