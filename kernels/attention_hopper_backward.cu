@@ -13,7 +13,7 @@
 // logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
 // gradient. In the second, a block has 128 keys: 64 for each of two warp groups, the
 // consumers. A third, the producer, requests tiles of queries with their rows of grad,
-// in a ring of three stages. With a row for each key, and P the probabilities, a
+// in a ring of two stages. With a row for each key, and P the probabilities, a
 // consumer computes five products for a tile:
 //
 //   S = k @ q^T          dP = v @ grad^T          both from shared memory; the sums are
