@@ -191,7 +191,7 @@ def test_an_entry_is_whole(operator):
 
 def test_rungs_have_one_file_each_and_go_up():
     rungs = (*MATMUL.kernels, *MATMUL_FP8.kernels)
-    files = list(dict.fromkeys(kernel.files[0] for kernel in rungs))
+    files = [file for file in dict.fromkeys(kernel.files[0] for kernel in rungs) if file.startswith("matmul/")]
     assert files == sorted(str(path.relative_to(KERNELS)) for path in (KERNELS / "matmul").glob("*.cu"))
 
 
