@@ -62,7 +62,6 @@ class Notebook:
 
     def keep_pictures(self, shot, name):
         """Keeps pictures of the whole lesson, from its top, one for each window; returns cells that scroll sideways."""
-        wide = "all => all.filter(it => it.scrollWidth > it.clientWidth + 1).map(it => it.innerText)"
         sideways = set()
         self.page.set_viewport_size(PICTURE)
         window = self.panel.locator(".jp-WindowedPanel-outer")
@@ -73,9 +72,14 @@ class Notebook:
             tops.append(window.evaluate("it => it.scrollTop"))
             if tops[-1:] == tops[-2:-1]:
                 break
-            sideways |= set(self.panel.locator(".jp-CodeCell .cm-scroller").evaluate_all(wide))
+            sideways |= self.sideways()
             shot(self.page, f"{name}_{number + 1:02}")
         return sideways
+
+    def sideways(self):
+        """The texts of the cells in the window that do not fit its width."""
+        wide = "all => all.filter(it => it.scrollWidth > it.clientWidth + 1).map(it => it.innerText)"
+        return set(self.panel.locator(".jp-CodeCell .cm-scroller").evaluate_all(wide))
 
     def settle(self, window):
         """Waits for cells that JupyterLab draws only now that they have come near the window."""
@@ -128,6 +132,13 @@ def test_a_lesson_is_coloured_and_described_and_its_lines_break_between_words(op
     assert set(texts.evaluate_all(styles)) == {"normal auto"}
     expect(lesson.panel.locator(".ladder-source .kt").first).to_have_css("color", "rgb(17, 99, 41)")
     expect(lesson.page.locator(".jp-toast-message, .Toastify__toast")).to_have_count(0)
+
+
+def test_a_planted_cell_that_scrolls_sideways_is_found(opened):
+    lesson = opened("00_start_here")
+    assert lesson.sideways() == set()
+    lesson.run("import helpers", f"long = '{'-' * 120}'")
+    assert [text[:4] for text in lesson.sideways()] == ["long"]
 
 
 def test_an_exercise_is_failed_hinted_and_solved(opened, shot):
