@@ -160,7 +160,7 @@ CASE(pipeline) {
 }
 
 // One product whose tiles the threads of its warp group have copied themselves, in one of these ways.
-enum Way { kFenced, kNotFenced, kPlainNotFenced, kNotOrdered, kStoredNotFenced, kTwoIntoOnePlace };
+enum Way { kFenced, kNotFenced, kPlainNotFenced, kNotOrdered, kStoredNotFenced, kTwoIntoOnePlace, kWaitedTooLate };
 
 __global__ void copied_kernel(const char* a, const char* b, float* c, char* of_store, int way) {
   __shared__ alignas(128) char tile_a[kTileBytes], tile_b[kTileBytes];
@@ -172,10 +172,12 @@ __global__ void copied_kernel(const char* a, const char* b, float* c, char* of_s
     CP_ASYNC(tile_a + at, a + at);
     if (way == kTwoIntoOnePlace) CP_ASYNC(tile_a + (at ^ 16), a + at);  // <- again
     CP_ASYNC(tile_b + at, b + at);
-    UNIT("cp.async.commit_group;\ncp.async.wait_group 0;" :: : "memory");
+    UNIT("cp.async.commit_group;" :: : "memory");
+    if (way == kWaitedTooLate) __syncthreads();
+    UNIT("cp.async.wait_group 0;" :: : "memory");  // <- wait for copies
   }
   if (way == kFenced) UNIT("fence.proxy.async.shared::cta;" :: : "memory");
-  if (way != kNotOrdered) __syncthreads();
+  if (way != kNotOrdered && way != kWaitedTooLate) __syncthreads();
   float d[32] = {};
   [[maybe_unused]] const uint64_t of_a = descriptor(tile_a), of_b = descriptor(tile_b);
   UNIT("wgmma.fence.sync.aligned;" :: : "memory");

@@ -98,7 +98,11 @@ COPIES = {
     "plain stores, not fenced": ([("product of copies", NO_FENCE)], []),
     "not ordered": ([("product of copies", "nothing orders the two")], []),
     "stored by a unit, not fenced": ([("store of copies", NO_FENCE)], [("product of copies", NOT_FENCED)]),
-    "two into one place": ([("again", "nothing orders the two")], [("product of copies", NOT_FENCED)]),
+    "two into one place": (
+        [("again", "nothing orders the two"), ("wait for copies", "nothing orders the two")],
+        [("product of copies", NOT_FENCED)],
+    ),
+    "waited for after the barrier": ([("product of copies", "nothing orders the two")], []),
 }
 
 

@@ -54,7 +54,9 @@ struct Access {
   static constexpr unsigned kValueBits = 16, kCopy = 0x40, kSwap = 0x80, kScopeShift = 3, kKinds = 1 << kScopeShift;
   static uint64_t origin_of(const Event& event) { return event.pc() << kValueBits | event.value; }
   static uint8_t what_of(const Event& event) {
-    const unsigned form = event.form == Form::swap ? kSwap : event.form == Form::copy ? kCopy : 0;
+    const unsigned form = event.form == Form::swap                                 ? kSwap
+                          : event.form == Form::copy || event.form == Form::landed ? kCopy
+                                                                                   : 0;
     return static_cast<uint8_t>(unsigned(event.kind) | unsigned(event.scope) << kScopeShift | form);
   }
   uint64_t pc() const { return origin >> kValueBits; }

@@ -99,6 +99,10 @@ void Lane::mark_copy() {
   if (stored) note_stored_value();  // the simulator is about to hide it
 }
 
+void Lane::land(void* to, unsigned bytes, const void* site) {
+  simt::trace::record(reinterpret_cast<uint64_t>(to), bytes, Kind::store, site, Form::landed);
+}
+
 void Lane::note_stored_value() {
   uint64_t words[2] = {};
   const auto copy = [&](auto size) { std::memcpy(words, stored_at, size()); };

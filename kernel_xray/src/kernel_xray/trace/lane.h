@@ -28,6 +28,7 @@ enum class Form : uint8_t {
   plain,
   piece,        // of a larger object
   copy,         // what a cp.async writes
+  landed,       // the same write once more, where its thread waits for it: for races alone, not counted
   is_volatile,  // from here on other threads may wait for it
   ordered,
   atomic,
@@ -81,7 +82,8 @@ struct Lane {                         // a lane of the warp that is running
   bool filmed = false;        // the values of all accesses are noted (film.h)
   std::vector<Value> values;  // of the events in the record, if filmed
 
-  void mark_copy();          // the access that it has just made is that of a cp.async
+  void mark_copy();                                       // the access that it has just made is that of a cp.async
+  void land(void* to, unsigned bytes, const void* site);  // a copy is there: the lane has waited for it
   void note_stored_value();  // a hook precedes its store, so the value is read at the lane's next event
 };
 

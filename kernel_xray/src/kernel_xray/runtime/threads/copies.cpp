@@ -42,11 +42,13 @@ void copy_hide(void* to, size_t bytes) {
   std::memset(to, 0xff, bytes);
 }
 void copy_commit() { ++own().groups; }
-void copy_wait(unsigned pending) {
+__attribute__((noinline)) void copy_wait(unsigned pending) {
   Copies& copies = own();
   auto copy = copies.in_flight.begin();
-  for (; copy != copies.in_flight.end() && copy->group + pending < copies.groups; ++copy)
+  for (; copy != copies.in_flight.end() && copy->group + pending < copies.groups; ++copy) {
+    if (trace::current_lane) trace::current_lane->land(copy->to, copy->bytes, __builtin_return_address(0));
     std::memcpy(copy->to, copy->value, copy->bytes);
+  }
   copies.in_flight.erase(copies.in_flight.begin(), copy);
 }
 
