@@ -40,10 +40,10 @@ def test_indices_and_ranks(cases, grid):
 @in_the_simulator
 def test_more_threads_than_run_together_are_refused(cases):
     out = zeros(4, 3)
-    cases.ranks([out], [2, 1, 2, 384])
-    assert out[:, 2].tolist() == [384] * 4
-    with pytest.raises(RuntimeError, match=r"4 blocks of 416 threads; it runs clusters .* with 1536 threads"):
-        cases.ranks([out], [2, 1, 2, 416])
+    cases.ranks([out], [2, 1, 2, 512])
+    assert out[:, 2].tolist() == [512] * 4
+    with pytest.raises(RuntimeError, match=r"4 blocks of 544 threads; it runs clusters .* with 2048 threads"):
+        cases.ranks([out], [2, 1, 2, 544])
 
 
 @pytest.mark.parametrize("blocks", [2, 200])
@@ -79,7 +79,7 @@ FAULTS = {  # the case, its tensors' shapes, its numbers, the error
     "an arrival at a block that is not there": ("gone", [], [2], "block 2 of a cluster of 2 blocks"),
     "a deadlock at both barriers": ("crossed", [], [], CROSSED),
     "no room for 33 threads": ("ranks", [(4, 3)], [2, 1, 2, 33], NO_ROOM.format(33)),
-    "no room for 288 threads": ("ranks", [(4, 3)], [2, 1, 2, 288], NO_ROOM.format(288)),
+    "no room for 544 threads": ("ranks", [(4, 3)], [2, 1, 2, 544], NO_ROOM.format(544)),
 }
 
 

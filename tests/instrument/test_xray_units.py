@@ -268,7 +268,7 @@ def test_occupancy_is_of_the_code_for_9_0a(rung):
 
 # What the simulator's fast mode and the result do not show: kind, a part of the line that is named (of a race, either
 # end may be), good, bad
-WGMMA, LOAD_A, LOAD_B = "hopper::wgmma_", "hopper::load_tile(stage.a", "hopper::load_tile_for"
+WGMMA, LOAD_A, LOAD_B = "hopper::wgmma", "hopper::load_tile(stage.a", "hopper::load_tile_for"
 PANEL, SENT, ADDED = "hopper::store_tile", "hopper::send_bytes", "shared.received["
 EITHER = ("hopper::init(full[stage]", "hopper::wait(shared.full", LOAD_B)
 NO_FENCE = ("  hopper::fence_before_store();\n", "")

@@ -26,7 +26,7 @@
 namespace simt {
 
 constexpr unsigned kMaxThreads = 1024;         // of a block
-constexpr unsigned kMaxClusterThreads = 1536;  // that the simulator runs together: 4 blocks of 3 warp groups
+constexpr unsigned kMaxClusterThreads = 2048;  // that the simulator runs together: 8 blocks of 2 warp groups
 constexpr size_t kStaticSharedLimit = 48 * 1024;
 constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
 constexpr unsigned kWarpGroup = 128;         // threads that execute a wgmma together
