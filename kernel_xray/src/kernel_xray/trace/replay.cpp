@@ -70,13 +70,13 @@ void Replay::run(unsigned warp, bool all) {
       together = together && head[k] == head[0];
     }
     const Event& event = *request.events[0];
-    const bool counted = event.form != Form::landed;
-    info_.steps += counted;
-    info_.lane_steps += counted * request.count;
+    const bool access = event.kind != Kind::step && event.kind != Kind::fence;  // other events have only a key and kind
+    const bool landed = access && event.form == Form::landed;
+    info_.steps += !landed;
+    info_.lane_steps += !landed * request.count;
     cluster_.steps_left -= std::min<uint64_t>(cluster_.steps_left, request.count);
     if (info_.steps <= kFirstSteps) info_.pcs.insert(event.pc());
-    const bool access = event.kind != Kind::step && event.kind != Kind::fence;  // other events have only a key and kind
-    const bool quiet = access && (event.form == Form::quiet || event.form == Form::landed);
+    const bool quiet = landed || (access && event.form == Form::quiet);
     if (cluster_.filmed && !quiet)
       cluster_.session.film.add(cluster_.frame_of(first, Frame::What::step, 0, 0), request, cluster_.lanes);
     if (event.kind == Kind::step) continue;
