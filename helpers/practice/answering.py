@@ -80,12 +80,11 @@ class Answer:
     def _build(self, name: str, source: str) -> dict:
         self._name, self._source = name, source
         try:
-            try:
-                with _loading(source):
+            with _loading(source):
+                try:
                     namespace, traced = _load_both(name, source)
-            except preprocessed.Stale:  # now it is built again
-                with _loading(source):
-                    namespace, traced = _load_both(name, source)
+                except preprocessed.Stale:
+                    namespace, traced = _load_both(name, source)  # now it is built again
         except BuildError as error:
             return {"problem": advice.on_build(name, str(error).partition("; the exception's `output`")[0])[:_TEXT]}
         except (python_answer.Failed, Refused) as error:
