@@ -102,6 +102,31 @@ def test_what_is_issued_for_accesses_is_looked_for_in_the_whole_kernel():
     assert not any("made_by" in access for access in corrections.correct(found, stacks, lambda _: {"_Z1kv": wrong}))
 
 
+def test_a_manner_in_which_an_instruction_is_executed_half_a_time_is_not_chosen():
+    """Of two loads, one is of the same word four times in the source: 8 in a turn of the loop, or 5."""
+    theirs = code(*["LDS"] * 40, loop=1)
+    first, again = site(1, 384, once=[counts(4, 96)]), site(2, 384)
+    assert corrections.chosen([first, again], theirs, warps=8) == "once"
+    apart = [*theirs[:20], *(replace(each, block=1) for each in theirs[20:])]  # executed by other warps
+    assert corrections.chosen([first, again], apart, warps=8) == ""
+    assert corrections.chosen([first, again], code(*["LDS"] * 64, loop=1), warps=8) == ""
+
+
+@pytest.mark.parametrize(("stores", "loads"), [(2, 32), (1, 64), (3, 64)])
+def test_of_two_manners_counts_the_one_in_which_a_loop_has_one_number_of_turns(stores, loads):
+    """A warp stores 64 times and loads 64 times, half of that if it loads nothing twice."""
+    lines = [*[("STS", 1)] * stores, *[("LDS", 2)] * 1]
+    theirs = [Instruction(opcode, 4, 1, False, (("k.cu", line),)) for opcode, line in lines]
+    store, load = counts(4, 64, 1) | {"kind": "store"}, counts(4, 64, 2)
+    once = {"manner": "once", "counts": counts(4, 32, 2)}
+    same = [{"manner": manner, "counts": store} for manner in ("once", "in 8")]
+    launch = {"kernel": "k", "file": "k.cu", "block": (32, 1, 1), "traced_blocks": 1}
+    found = {"launches": [launch], "accesses": [store, load], "what_if": [once, *same], "links": []}
+    stacks = {pc: [("_Z1kv", "k.cu", pc)] for pc in (1, 2)}
+    found = corrections.correct(found, stacks, lambda _: {"_Z1kv": theirs})
+    assert [access["requests"] for access in found if access["kind"] == "load"] == [loads]
+
+
 def test_a_listing_gives_width_loop_and_lines_of_each_access():
     found = machine_code.parse(LISTING)["_Z3sumPKfPfi"].accesses
     assert [(i.opcode, i.size, i.loop) for i in found] == [

@@ -3,8 +3,8 @@
 The tracer has counted the source's requests by program counter and, beside them, what they would be in other manners
 (runtime/trace/whatif.h): neighbouring accesses merged to a width, repeated loads made once, loads of two branches
 joined, loops unrolled. The machine code has, for each source line, a number of instructions of each width. A manner is
-believed if it makes just these widths in just these proportions; where none does, or several do, the line is marked
-instead.
+believed if it makes just these widths in just these proportions and, of several, if its instructions are executed as
+often as each other and as others of their loop; where none does, the line is marked instead.
 
 Limits: an unrolled loop with several accesses of one line counts as in the source, even if its remainder makes a warp
 diverge; an access that nvcc moved under another condition does, too.
@@ -12,7 +12,7 @@ diverge; an access that nvcc moved under another condition does, too.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kernel_xray.report.facts import CP_ASYNC, NOT_CORRECTED
@@ -74,6 +74,7 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
         for site in sites:
             site.instance = site.instance or (min(known) if len(known) == 1 else "")
             site.manners = manners[kernel, site.counts["pc"], site.counts["kind"]]
+        parts = []
         for key, together in _by(sites, lambda s: (s.instance, s.counts["space"], s.counts["kind"])).items():
             instance, space, kind = key
             instructions = [i for i in code.get(instance, []) if i.does(space, kind)]
@@ -84,17 +85,47 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
                 site.code = site.code or rest
             for component in components(together, found["links"]):
                 indices = set().union(*(site.code for site in component))
-                theirs = [instructions[i] for i in sorted(indices)]
-                now = corrected_counts(component, theirs, warps[kernel])
-                if not any(counts["nvcc"].startswith(NOT_CORRECTED) for counts in now):
-                    now = [counts | {"made_by": instructions, "instance": instance} for counts in now]
-                corrected += now
+                parts.append((instance, component, [instructions[i] for i in sorted(indices)], instructions))
+        turns = _turns(parts, warps[kernel])
+        for instance, component, theirs, instructions in parts:
+            now = corrected_counts(component, theirs, warps[kernel], turns.get((instance, _loop(theirs)), ()))
+            if not any(counts["nvcc"].startswith(NOT_CORRECTED) for counts in now):
+                now = [counts | {"made_by": instructions, "instance": instance} for counts in now]
+            corrected += now
     return corrected
 
 
-def corrected_counts(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> list[dict]:
-    """The counts of sites whose accesses nvcc may have exchanged, given all instructions of their lines."""
-    manner = chosen(sites, theirs, warps)
+def _turns(parts: Iterable[tuple], warps: int) -> dict[tuple[str, int], set[float]]:
+    """Instance and loop -> how often warps execute an instruction in it, by accesses that have one manner only."""
+    found = defaultdict(set)
+    for instance, component, theirs, _ in parts:
+        exact = _exact(component, theirs, warps)
+        if _loop(theirs) and len({_requests(component, manner) for manner in exact}) == 1:
+            found[instance, _loop(theirs)] |= {_executions(component, exact[0], theirs)} - {0.0}
+    return found
+
+
+def _loop(instructions: Sequence[Instruction]) -> int:
+    """The loop that all of them are in; 0: there is none."""
+    loops = {i.loop for i in instructions}
+    return loops.pop() if len(loops) == 1 else 0
+
+
+def _executions(sites: Sequence[Site], manner: str, theirs: Sequence[Instruction]) -> float:
+    """How often each of the instructions is executed, in a manner; 0: some more often than others."""
+    static = Counter(i.size for i in theirs)
+    times = {requests / static[size] for size, requests in _requests(sites, manner)}
+    return times.pop() if len(times) == 1 else 0.0
+
+
+def corrected_counts(
+    sites: Sequence[Site], theirs: Sequence[Instruction], warps: int, turns: Collection[float] = ()
+) -> list[dict]:
+    """The counts of sites whose accesses nvcc may have exchanged, given all instructions of their lines.
+
+    turns   how often others of their loop are executed
+    """
+    manner = chosen(sites, theirs, warps, turns)
     if manner is None:
         listed = ", ".join(f"{n} {opcode}" for opcode, n in sorted(Counter(i.opcode for i in theirs).items()))
         told = f"{NOT_CORRECTED}the machine code has {listed or 'no instruction'} for this"
@@ -109,11 +140,19 @@ def corrected_counts(sites: Sequence[Site], theirs: Sequence[Instruction], warps
     return result
 
 
-def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> str | None:
-    """The manner whose requests the instructions make; None if there is none, or no certainty."""
+def chosen(
+    sites: Sequence[Site], theirs: Sequence[Instruction], warps: int, turns: Collection[float] = ()
+) -> str | None:
+    """The manner whose requests the instructions make; None if there is none, or no certainty.
+
+    turns   how often others of their loop are executed: of several manners, that in which these are, too
+    """
     if not theirs:
         return None
-    exact = [m for m in (AS_IN_SOURCE, *MERGED, *FEWER) if _agrees(sites, m, theirs, warps, exactly=True)]
+    exact = _exact(sites, theirs, warps)
+    if len({i.block for i in theirs}) == 1:  # as often as each other
+        exact = [m for m in exact if _executions(sites, m, theirs).is_integer()] or exact
+    exact = [m for m in exact if _executions(sites, m, theirs) in turns] or exact
     if exact and exact[0] == AS_IN_SOURCE and "once" in exact and _may_have_left_a_loop(sites, theirs):
         once = [site for site in sites if _total(site, "once") <= warps < _total(site, AS_IN_SOURCE)]
         return "once" if len(once) == sum(not i.loop for i in theirs) else None
@@ -127,6 +166,10 @@ def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> 
     some = [m for m in (AS_IN_SOURCE, *MERGED) if _agrees(sites, m, theirs, warps, exactly=False)]
     different = {_requests(sites, m) for m in some}
     return some[0] if len(different) == 1 else None
+
+
+def _exact(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int) -> list[str]:
+    return [m for m in (AS_IN_SOURCE, *MERGED, *FEWER) if _agrees(sites, m, theirs, warps, exactly=True)]
 
 
 def _unrolled(sites: Sequence[Site], theirs: Sequence[Instruction]) -> int:
