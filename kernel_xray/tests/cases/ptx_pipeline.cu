@@ -193,3 +193,20 @@ CASE(copied) {
   copied_kernel<<<1, kConsumers>>>(call.data<char>(0), call.data<char>(1), call.data<float>(2), call.data<char>(3),
                                    call.n(0));
 }
+
+// Three warp groups share the registers of a block: one gives some up, the others ask for more.
+enum Share { kFits, kInTwoSteps, kOneAsks, kTooMany };
+
+__global__ void registers_kernel(float* out, int share) {
+  const bool gives = threadIdx.x < 128;
+  if (gives && share != kOneAsks) {
+    if (share == kInTwoSteps) UNIT("setmaxnreg.dec.sync.aligned.u32 32;");
+    if (share == kTooMany)
+      UNIT("setmaxnreg.dec.sync.aligned.u32 32;");
+    else
+      UNIT("setmaxnreg.dec.sync.aligned.u32 24;");
+  }
+  if (!gives && (share != kOneAsks || threadIdx.x < 256)) UNIT("setmaxnreg.inc.sync.aligned.u32 240;");  // <- more
+  out[threadIdx.x] = 1;
+}
+CASE(registers) { registers_kernel<<<1, 384>>>(call.data<float>(0), static_cast<int>(call.number(0))); }

@@ -120,3 +120,18 @@ def test_copies_of_threads_reach_a_product(traced, way):
                 assert_matches(message, one.message)
         if number < 3:
             assert c.sum() == (a @ b.mT).sum()
+
+
+@pytest.mark.parametrize("share", ["fits", "in two steps", "one group asks", "too many"])
+def test_registers_that_a_block_cannot_have_are_waited_for_for_ever(traced, share):
+    number = ["fits", "in two steps", "one group asks", "too many"].index(share)
+    for seed in range(3):
+        out = torch.zeros(384)
+        report = xray(traced.registers, [out], [number], seed=seed)
+        assert out.sum() == 384 and not report.remarks
+        assert [(fault.kind, fault.line) for fault in report.faults] == (
+            [("deadlock", line_marked(SOURCE, "more"))] if share == "too many" else []
+        )
+        if report.faults:
+            message = report.faults[0].message
+            assert_matches("of 384 threads ask for 65536 registers .* has 64512 at most, 168 a thread", message)

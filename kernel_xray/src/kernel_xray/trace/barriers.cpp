@@ -7,6 +7,7 @@
 namespace simt::trace {
 
 using Waiting = FibreThread::Waiting;
+constexpr unsigned kRegisters = 65'536;  // of an SM
 
 // ---------------------------------------------------------------------------------------------------------------
 // The block, the cluster, the warp group
@@ -35,6 +36,42 @@ void Barriers::begin_cluster() {
   for (auto& block : named_)
     for (Named& barrier : block)
       if (barrier.threads) barrier = {};
+  std::fill(asked_.begin(), asked_.end(), Asked{});
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Registers
+
+void Barriers::set_registers(unsigned number, bool more, const void* site) {
+  const unsigned i = cluster_.running();
+  if (i % kWarpSize) return;  // once a warp
+  Asked& asked = asked_[i / kWarpSize];
+  asked = {number, more ? pc_of(site) : 0, asked.registers != 0};
+}
+
+// A block has as many registers as its launch took, at most all of an SM, in steps of 8 a thread. A setmaxnreg.inc waits
+// until others have given up enough; where warps ask once, the end of all of them tells whether they do.
+void Barriers::end_cluster() {
+  const unsigned threads = cluster_.block_threads, warps = threads / kWarpSize;
+  if (cluster_.failed || threads % kWarpSize) return;
+  const unsigned each = kRegisters / threads / 8 * 8;
+  for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
+    const Asked* const first = &asked_[rank * warps];
+    unsigned in_all = 0, waits = warps;
+    bool again = false;
+    for (unsigned warp = 0; warp < warps; ++warp) {
+      in_all += first[warp].registers * kWarpSize;
+      again |= first[warp].again;
+      if (first[warp].increased_at) waits = warp;
+    }
+    if (again || waits == warps || in_all <= each * threads) continue;
+    const unsigned i = (rank * warps + waits) * kWarpSize;
+    if (Finding* found = cluster_.place("deadlock", first[waits].increased_at, 0, i))
+      found->message = "the warps of a block of " + std::to_string(threads) + " threads ask for " +
+                       std::to_string(in_all) + " registers with setmaxnreg; the block has " +
+                       std::to_string(each * threads) + " at most, " + std::to_string(each) +
+                       " a thread, so that one of them waits for ever";
+  }
 }
 
 // The calling thread is one of those that named barrier `id` of its block expects.

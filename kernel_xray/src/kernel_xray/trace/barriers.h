@@ -3,7 +3,8 @@
 // A thread that reaches a barrier is suspended. Between turns the scheduler opens each barrier that all threads have
 // reached, which joins the threads' clocks (clocks.h). If nothing opens and no thread can run, that is a deadlock.
 //
-// Faults: threads that pass one barrier at different __syncthreads in the source; lanes that a mask does not name. A
+// Faults: threads that pass one barrier at different __syncthreads in the source; lanes that a mask does not name; warps
+// that ask for more registers than a block can have, of which one waits for ever (setmaxnreg, once a warp). A
 // remark: threads that have ended without reaching the barrier, which does not wait for them, as on GPUs since Volta.
 // Deviation: __activemask answers with the lanes that ask at the same place while no other thread can go on.
 #pragma once
@@ -17,6 +18,7 @@ class Barriers {
   Barriers(Cluster& cluster, Clocks& clocks) : cluster_(cluster), clocks_(clocks) {}
 
   void begin_cluster();
+  void end_cluster();
 
   // On the fibre of the calling thread.
   int block(Vote vote, int predicate, const void* site);
@@ -26,6 +28,7 @@ class Barriers {
   void arrive(unsigned id, unsigned threads);
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site);
   unsigned active(const void* site);
+  void set_registers(unsigned number, bool more, const void* site);  // of a thread of the running warp
 
   // For the scheduler.
   bool open();                 // the barriers that every thread has reached; false if there was none
@@ -36,6 +39,11 @@ class Barriers {
   struct Named {  // the threads that have reached a barrier of inline PTX, and what they know
     unsigned count = 0, threads = 0;
     ProxyClocks clocks;
+  };
+  struct Asked {                // for registers, by a warp
+    unsigned registers = 0;     // a thread; 0: for none
+    uint64_t increased_at = 0;  // the program counter of its setmaxnreg.inc, or 0
+    bool again = false;
   };
   void reach(unsigned id, unsigned threads);
   void open_block(unsigned rank);
@@ -49,6 +57,7 @@ class Barriers {
   Cluster& cluster_;
   Clocks& clocks_;
   Named named_[kMaxClusterBlocks][kNamedBarriers];
+  std::vector<Asked> asked_ = std::vector<Asked>(kMaxClusterThreads / kWarpSize);  // by warp
 };
 
 }  // namespace simt::trace

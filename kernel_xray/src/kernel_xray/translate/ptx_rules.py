@@ -200,7 +200,7 @@ _RULES = """
 1 nanosleep ~u32
 0 trap|brkpt|exit
 0 griddepcontrol.wait|griddepcontrol.launch_dependents
-1 setmaxnreg ~inc|dec ~sync ~aligned ~u32 = nothing
+1 setmaxnreg .inc|dec ~sync ~aligned ~u32
 """
 
 

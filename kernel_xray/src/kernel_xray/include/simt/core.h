@@ -166,6 +166,7 @@ SIMT_CONVERGENT SIMT_API void grid_barrier();  // over all threads of a cooperat
 SIMT_API bool in_cooperative_grid();
 SIMT_API void wait_for_kernel_before();  // which has ended in any case; an X-ray finds what a GPU may do before
 SIMT_API void let_next_kernel_begin();
+SIMT_API void set_registers(unsigned number, bool more);  // of a thread of the running warp: setmaxnreg
 
 // ---------------------------------------------------------------------------------------------------------------
 // Shared memory: one arena per block.

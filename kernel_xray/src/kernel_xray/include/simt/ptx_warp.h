@@ -194,6 +194,14 @@ template <unsigned flags>
 SIMT_PTX void op_griddepcontrol_launch_dependents() {
   let_next_kernel_begin();
 }
+template <unsigned flags, typename N>
+SIMT_PTX void op_setmaxnreg_inc(const N& number) {
+  set_registers(get<uint32_t>(number), true);
+}
+template <unsigned flags, typename N>
+SIMT_PTX void op_setmaxnreg_dec(const N& number) {
+  set_registers(get<uint32_t>(number), false);
+}
 template <unsigned flags, typename T>
 SIMT_PTX void op_nanosleep(const T&) {
   yield_thread();

@@ -98,6 +98,10 @@ void let_next_kernel_begin() {
   device_side("griddepcontrol.launch_dependents");
   if (trace::in_traced_block()) trace::Call()->races.let_next_kernel_begin();
 }
+void set_registers(unsigned number, bool more) {
+  device_side("setmaxnreg");
+  if (trace::in_traced_block()) trace::Call()->barriers.set_registers(number, more, __builtin_return_address(0));
+}
 void warp_group_barrier() {
   Worker& worker = device_side("a warp group's barrier");
   if (trace::in_traced_block())
