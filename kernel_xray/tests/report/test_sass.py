@@ -112,17 +112,16 @@ def test_a_manner_in_which_an_instruction_is_executed_half_a_time_is_not_chosen(
     assert corrections.chosen([first, again], code(*["LDS"] * 64, loop=1), warps=8) == ""
 
 
-@pytest.mark.parametrize(("stores", "loads"), [(2, 32), (1, 64), (3, 64)])
+@pytest.mark.parametrize(("stores", "loads"), [((2,), 32), ((1,), 64), ((3,), 64), ((2, 4), 64)])
 def test_of_two_manners_counts_the_one_in_which_a_loop_has_one_number_of_turns(stores, loads):
-    """A warp stores 64 times and loads 64 times, half of that if it loads nothing twice."""
-    lines = [*[("STS", 1)] * stores, *[("LDS", 2)] * 1]
+    """A warp stores 64 times on each line and loads 64 times, half of that if it loads nothing twice."""
+    lines = [("LDS", 0), *(("STS", line) for line, number in enumerate(stores, 1) for _ in range(number))]
     theirs = [Instruction(opcode, 4, 1, False, (("k.cu", line),)) for opcode, line in lines]
-    store, load = counts(4, 64, 1) | {"kind": "store"}, counts(4, 64, 2)
-    once = {"manner": "once", "counts": counts(4, 32, 2)}
-    same = [{"manner": manner, "counts": store} for manner in ("once", "in 8")]
+    load, *written = [counts(4, 64, line) | {"kind": "store" if line else "load"} for line in range(len(stores) + 1)]
+    what_if = [{"manner": "once", "counts": counts(4, 32, 0)}, *({"manner": "once", "counts": s} for s in written)]
     launch = {"kernel": "k", "file": "k.cu", "block": (32, 1, 1), "traced_blocks": 1}
-    found = {"launches": [launch], "accesses": [store, load], "what_if": [once, *same], "links": []}
-    stacks = {pc: [("_Z1kv", "k.cu", pc)] for pc in (1, 2)}
+    found = {"launches": [launch], "accesses": [load, *written], "what_if": what_if, "links": []}
+    stacks = {line: [("_Z1kv", "k.cu", line)] for line in range(len(stores) + 1)}
     found = corrections.correct(found, stacks, lambda _: {"_Z1kv": theirs})
     assert [access["requests"] for access in found if access["kind"] == "load"] == [loads]
 

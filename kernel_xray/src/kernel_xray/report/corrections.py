@@ -152,7 +152,8 @@ def chosen(
     exact = _exact(sites, theirs, warps)
     if len({i.block for i in theirs}) == 1:  # as often as each other
         exact = [m for m in exact if _executions(sites, m, theirs).is_integer()] or exact
-    exact = [m for m in exact if _executions(sites, m, theirs) in turns] or exact
+    if len(turns) == 1:  # else some are under conditions, or counted in a wrong manner
+        exact = [m for m in exact if _executions(sites, m, theirs) in turns] or exact
     if exact and exact[0] == AS_IN_SOURCE and "once" in exact and _may_have_left_a_loop(sites, theirs):
         once = [site for site in sites if _total(site, "once") <= warps < _total(site, AS_IN_SOURCE)]
         return "once" if len(once) == sum(not i.loop for i in theirs) else None
