@@ -97,7 +97,7 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
 
 def _turns(parts: Iterable[tuple], warps: int) -> dict[tuple[str, int], set[float]]:
     """Instance and loop -> how often warps execute an instruction in it, by accesses that have one manner only."""
-    found = defaultdict(set)
+    found: dict[tuple[str, int], set[float]] = defaultdict(set)
     for instance, component, theirs, _ in parts:
         exact = _exact(component, theirs, warps)
         if _loop(theirs) and len({_requests(component, manner) for manner in exact}) == 1:
