@@ -122,9 +122,12 @@ def test_copies_of_threads_reach_a_product(traced, way):
             assert c.sum() == (a @ b.mT).sum()
 
 
-@pytest.mark.parametrize("share", ["fits", "in two steps", "one group asks", "too many"])
+SHARES = ["fits", "in two steps", "one group asks", "too many"]  # in the order of the source's enumeration
+
+
+@pytest.mark.parametrize("share", SHARES)
 def test_registers_that_a_block_cannot_have_are_waited_for_for_ever(traced, share):
-    number = ["fits", "in two steps", "one group asks", "too many"].index(share)
+    number = SHARES.index(share)
     for seed in range(3):
         out = torch.zeros(384)
         report = xray(traced.registers, [out], [number], seed=seed)

@@ -29,10 +29,11 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   simt::Thread* const outside = current_thread;
   scheduler.run();
   races.end_cluster();
-  if (!cluster.unwatched) barriers.end_cluster();
   if (cluster.unwatched) {
     info_.cut_blocks += cluster.worker.cluster_blocks;
     cluster.session.regions.note_other_writes();
+  } else {
+    barriers.end_cluster();
   }
   current_thread = outside;
   cluster.worker.running = nullptr;
