@@ -12,7 +12,7 @@ diverge; an access that nvcc moved under another condition does, too.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kernel_xray.report.facts import CP_ASYNC, NOT_CORRECTED
@@ -88,21 +88,24 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
                 parts.append((instance, component, [instructions[i] for i in sorted(indices)], instructions))
         turns = _turns(parts, warps[kernel])
         for instance, component, theirs, instructions in parts:
-            now = corrected_counts(component, theirs, warps[kernel], turns.get((instance, _loop(theirs)), ()))
+            now = corrected_counts(component, theirs, warps[kernel], turns.get((instance, _loop(theirs)), 0.0))
             if not any(counts["nvcc"].startswith(NOT_CORRECTED) for counts in now):
                 now = [counts | {"made_by": instructions, "instance": instance} for counts in now]
             corrected += now
     return corrected
 
 
-def _turns(parts: Iterable[tuple], warps: int) -> dict[tuple[str, int], set[float]]:
-    """Instance and loop -> how often warps execute an instruction in it, by accesses that have one manner only."""
+def _turns(parts: Iterable[tuple], warps: int) -> dict[tuple[str, int], float]:
+    """Instance and loop -> how often warps execute an instruction in it, by accesses that have one manner only.
+
+    A loop for which these differ is left out: some are under conditions, or counted in a wrong manner.
+    """
     found: dict[tuple[str, int], set[float]] = defaultdict(set)
     for instance, component, theirs, _ in parts:
         exact = _exact(component, theirs, warps)
         if _loop(theirs) and len({_requests(component, manner) for manner in exact}) == 1:
             found[instance, _loop(theirs)] |= {_executions(component, exact[0], theirs)} - {0.0}
-    return found
+    return {loop: turns.pop() for loop, turns in found.items() if len(turns) == 1}
 
 
 def _loop(instructions: Sequence[Instruction]) -> int:
@@ -119,11 +122,11 @@ def _executions(sites: Sequence[Site], manner: str, theirs: Sequence[Instruction
 
 
 def corrected_counts(
-    sites: Sequence[Site], theirs: Sequence[Instruction], warps: int, turns: Collection[float] = ()
+    sites: Sequence[Site], theirs: Sequence[Instruction], warps: int, turns: float = 0.0
 ) -> list[dict]:
     """The counts of sites whose accesses nvcc may have exchanged, given all instructions of their lines.
 
-    turns   how often others of their loop are executed
+    turns   how often others of their loop are executed; 0: it is not known
     """
     manner = chosen(sites, theirs, warps, turns)
     if manner is None:
@@ -140,20 +143,18 @@ def corrected_counts(
     return result
 
 
-def chosen(
-    sites: Sequence[Site], theirs: Sequence[Instruction], warps: int, turns: Collection[float] = ()
-) -> str | None:
+def chosen(sites: Sequence[Site], theirs: Sequence[Instruction], warps: int, turns: float = 0.0) -> str | None:
     """The manner whose requests the instructions make; None if there is none, or no certainty.
 
-    turns   how often others of their loop are executed: of several manners, that in which these are, too
+    turns   how often others of their loop are executed, or 0: of several manners, that in which these are, too
     """
     if not theirs:
         return None
     exact = _exact(sites, theirs, warps)
     if len({i.block for i in theirs}) == 1:  # as often as each other
         exact = [m for m in exact if _executions(sites, m, theirs).is_integer()] or exact
-    if len(turns) == 1:  # else some are under conditions, or counted in a wrong manner
-        exact = [m for m in exact if _executions(sites, m, theirs) in turns] or exact
+    if turns:
+        exact = [m for m in exact if _executions(sites, m, theirs) == turns] or exact
     if exact and exact[0] == AS_IN_SOURCE and "once" in exact and _may_have_left_a_loop(sites, theirs):
         once = [site for site in sites if _total(site, "once") <= warps < _total(site, AS_IN_SOURCE)]
         return "once" if len(once) == sum(not i.loop for i in theirs) else None
