@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "api/device.h"
+
 namespace simt::trace {
 
 using Waiting = FibreThread::Waiting;
-constexpr unsigned kRegisters = 65'536;  // of an SM
 
 // ---------------------------------------------------------------------------------------------------------------
 // The block, the cluster, the warp group
@@ -54,7 +55,7 @@ void Barriers::set_registers(unsigned number, bool more, const void* site) {
 void Barriers::end_cluster() {
   const unsigned threads = cluster_.block_threads, warps = threads / kWarpSize;
   if (cluster_.failed || threads % kWarpSize) return;
-  const unsigned each = kRegisters / threads / 8 * 8;
+  const unsigned each = kRegistersPerSm / threads / 8 * 8;
   for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
     const Asked* const first = &asked_[rank * warps];
     unsigned in_all = 0, waits = warps;
