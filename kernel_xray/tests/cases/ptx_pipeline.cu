@@ -197,7 +197,8 @@ CASE(copied) {
 // Three warp groups share the registers of a block: one gives some up, the others ask for more.
 enum Share { kFits, kInTwoSteps, kOneAsks, kTooMany };
 
-__global__ void registers_kernel(float* out, int share) {
+// nvcc ignores setmaxnreg where it does not know the registers at entry: without the number of blocks.
+__global__ void __launch_bounds__(384, 1) registers_kernel(float* out, int share) {
   const bool gives = threadIdx.x < 128;
   if (gives && share != kOneAsks) {
     if (share == kInTwoSteps) UNIT("setmaxnreg.dec.sync.aligned.u32 32;");
