@@ -197,8 +197,7 @@ CASE(copied) {
 // Three warp groups share the registers of a block: one gives some up, the others ask for more.
 enum Share { kFits, kInTwoSteps, kOneAsks, kTooMany };
 
-// nvcc ignores setmaxnreg where it does not know the registers at entry: without the number of blocks.
-__global__ void __launch_bounds__(384, 1) registers_kernel(float* out, int share) {
+__device__ __forceinline__ void share_registers(float* out, int share) {
   const bool gives = threadIdx.x < 128;
   if (gives && share != kOneAsks) {
     if (share == kInTwoSteps) UNIT("setmaxnreg.dec.sync.aligned.u32 32;");
@@ -210,4 +209,16 @@ __global__ void __launch_bounds__(384, 1) registers_kernel(float* out, int share
   if (!gives && (share != kOneAsks || threadIdx.x < 256)) UNIT("setmaxnreg.inc.sync.aligned.u32 240;");  // <- more
   out[threadIdx.x] = 1;
 }
-CASE(registers) { registers_kernel<<<1, 384>>>(call.data<float>(0), static_cast<int>(call.number(0))); }
+// nvcc ignores setmaxnreg where it does not know the registers with which threads begin: in the second and the third.
+template <int kThreads>
+__global__ void __launch_bounds__(kThreads, /*blocks=*/1) both_kernel(float* out, int share) {
+  share_registers(out, share);
+}
+__global__ __launch_bounds__(384) void threads_kernel(float* out, int share) { share_registers(out, share); }
+__global__ void plain_kernel(float* out, int share) { share_registers(out, share); }
+__global__ void __maxnreg__(168) most_kernel(float* out, int share) { share_registers(out, share); }
+CASE(registers) {
+  void (*const kernels[])(float*, int) = {both_kernel<384>, threads_kernel, plain_kernel, most_kernel,
+                                          both_kernel<512>};
+  kernels[call.number(1)]<<<1, 384>>>(call.data<float>(0), call.n(0));
+}

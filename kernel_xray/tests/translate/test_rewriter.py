@@ -31,7 +31,7 @@ def test_an_independent_grammar_finds_the_same_launches(path):
         ("ns::k<T, 4><<<1, 2>>>();", "ns::k<T, 4>", "();"),
         ("k<(3 > 2) ? 4 : 5><<<1, 2>>>(x);", "k<(3 > 2) ? 4 : 5>", "(x);"),
         ("k<A<B<int>>><<<1, 2>>>(x);", "k<A<B<int>>>", "(x);"),
-        ("kernels[i]<<<1, 2>>>(x);", "kernels[i]", "(x);"),
+        ("kernels[i]<<<1, 2>>>(x);", "simt_kernel", "(x);"),  # the host reads the element, once
         ("(*f)<<<1, 2>>>(x);", "(*f)", "(x);"),
         ("Op<T>::template run<2><<<1, 2>>>(x);", "Op<T>::template run<2>", "(x);"),
         ("::k<<<1, 2>>>(x);", "::k", "(x);"),
@@ -189,6 +189,24 @@ def test_a_launch_has_the_clusters_of_its_kernel():
         assert result.count("::dim3()") == (1 if declared else 3)
     with pytest.raises(RewriteError, match="clusters of different dimensions"):
         rewrite("__cluster_dims__(2) __global__ void k(); __global__ void __cluster_dims__(4) k(int);")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "call"),
+    [
+        ("__launch_bounds__(384, 1)", "launch_bounds(384, 1)"),
+        ("__launch_bounds__(T::kThreads,\n  T::kBlocks)", "launch_bounds(T::kThreads, T::kBlocks)"),
+        ("__launch_bounds__(256, 2, 4)", "launch_bounds(256, 2, 4)"),
+        ("__maxnreg__(168)", "max_registers(168)"),
+        ("__launch_bounds__(384)", ""),
+        ("__launch_bounds__(size(1, 2))", ""),
+    ],
+)
+def test_a_kernel_tells_the_registers_of_its_bounds(bounds, call):
+    kernel = f"template <class T> __global__ void {bounds} k(int* x, int n)"
+    assert "simt::" not in rewrite(f"{kernel};")  # a declaration
+    assert ("simt::" in rewrite(f"{kernel} {{}}")) == bool(call)
+    assert rewrite(f"{kernel} {{ *x = 1; }}").endswith(f"{{ ::simt::{call}; *x = 1; }}" if call else "{ *x = 1; }")
 
 
 def test_shared_declarations():

@@ -38,6 +38,7 @@ void Barriers::begin_cluster() {
     for (Named& barrier : block)
       if (barrier.threads) barrier = {};
   std::fill(asked_.begin(), asked_.end(), Asked{});
+  at_first_ = 0;
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -50,12 +51,15 @@ void Barriers::set_registers(unsigned number, bool more, const void* site) {
   asked = {number, more ? pc_of(site) : 0, asked.registers != 0};
 }
 
-// A block has as many registers as its launch took, at most all of an SM, in steps of 8 a thread. A setmaxnreg.inc waits
-// until others have given up enough; where warps ask once, the end of all of them tells whether they do.
+void Barriers::launch_bounds(unsigned threads, unsigned blocks) {
+  if (threads && blocks) max_registers(kRegistersPerSm / (threads * blocks) / 8 * 8);
+}
+
+// A block has the registers with which its threads began. A setmaxnreg.inc waits until others have given up enough; where
+// warps ask once, the end of all of them tells whether they do.
 void Barriers::end_cluster() {
   const unsigned threads = cluster_.block_threads, warps = threads / kWarpSize;
-  if (cluster_.failed || threads % kWarpSize) return;
-  const unsigned each = kRegistersPerSm / threads / 8 * 8;
+  if (cluster_.failed || threads % kWarpSize || !at_first_) return;
   for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank) {
     const Asked* const first = &asked_[rank * warps];
     unsigned in_all = 0, waits = warps;
@@ -65,13 +69,13 @@ void Barriers::end_cluster() {
       again |= first[warp].again;
       if (first[warp].increased_at) waits = warp;
     }
-    if (again || waits == warps || in_all <= each * threads) continue;
+    if (again || waits == warps || in_all <= at_first_ * threads) continue;
     const unsigned i = (rank * warps + waits) * kWarpSize;
     if (Finding* found = cluster_.place("deadlock", first[waits].increased_at, 0, i))
       found->message = "the warps of a block of " + std::to_string(threads) + " threads ask for " +
                        std::to_string(in_all) + " registers with setmaxnreg; the block has " +
-                       std::to_string(each * threads) + " at most, " + std::to_string(each) +
-                       " a thread, so that one of them waits for ever";
+                       std::to_string(at_first_ * threads) + ", " + std::to_string(at_first_) +
+                       " a thread by its launch bounds, so that one of them waits for ever";
   }
 }
 

@@ -29,6 +29,8 @@ class Barriers {
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site);
   unsigned active(const void* site);
   void set_registers(unsigned number, bool more, const void* site);  // of a thread of the running warp
+  void max_registers(unsigned number) { at_first_ = number; }        // of a thread of the kernel, when it begins
+  void launch_bounds(unsigned threads, unsigned blocks);             // which leave it a part of an SM's
 
   // For the scheduler.
   bool open();                 // the barriers that every thread has reached; false if there was none
@@ -57,6 +59,8 @@ class Barriers {
   Cluster& cluster_;
   Clocks& clocks_;
   Named named_[kMaxClusterBlocks][kNamedBarriers];
+  unsigned at_first_ =
+      0;  // registers of a thread when its kernel begins; 0: nvcc does not know, and ignores setmaxnreg
   std::vector<Asked> asked_ = std::vector<Asked>(kMaxClusterThreads / kWarpSize);  // by warp
 };
 

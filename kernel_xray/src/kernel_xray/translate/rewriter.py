@@ -7,6 +7,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 - kernels that are launched through pointers are remembered with their types (kernel_pointers.py), and `__device__`
   variables by their addresses (device_variables.py);
 - uses of `threadIdx` and its like become calls (names.py);
+- a kernel's bounds on its registers become a call at its beginning (launch_bounds.py);
 - calls of member templates get the word `template`, which g++ needs and nvcc does not (member_templates.py);
 - `return;` in `int main`, of which nvcc only warns, returns 0; a macro that stands for `#pragma unroll` gets no text;
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
@@ -21,6 +22,8 @@ from collections.abc import Mapping
 from kernel_xray.translate.device_variables import rewrite_device_variable
 from kernel_xray.translate.edits import RewriteError, Text
 from kernel_xray.translate.kernel_pointers import KernelPointers
+from kernel_xray.translate.launch_bounds import CALLS as BOUNDS
+from kernel_xray.translate.launch_bounds import rewrite_bounds
 from kernel_xray.translate.launch_macros import launch_macros, with_launches
 from kernel_xray.translate.launches import Declared, launch_bracket, rewrite_launch
 from kernel_xray.translate.lexer import DEFINE, Token
@@ -101,6 +104,8 @@ def rewrite(
             device_until = max(device_until, _body_end(text, i))
             if word != "__global__" and scopes.at_namespace and not text.in_macro(i):
                 rewrite_device_variable(text, i)
+        elif word in BOUNDS and not text.in_macro(i):
+            rewrite_bounds(text, i)
         elif word in shared:
             outer_shared |= set(rewrite_shared(text, i, scopes.at_namespace and not text.in_macro(i)))
         elif word in ("TORCH_LIBRARY_IMPL", "STABLE_TORCH_LIBRARY_IMPL"):

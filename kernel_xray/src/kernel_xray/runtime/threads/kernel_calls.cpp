@@ -102,6 +102,12 @@ void set_registers(unsigned number, bool more) {
   device_side("setmaxnreg");
   if (trace::in_traced_block()) trace::Call()->barriers.set_registers(number, more, __builtin_return_address(0));
 }
+void max_registers(unsigned number) {
+  if (trace::in_traced_block()) trace::Call()->barriers.max_registers(number);
+}
+void launch_bounds(unsigned threads, unsigned blocks, unsigned) {
+  if (trace::in_traced_block()) trace::Call()->barriers.launch_bounds(threads, blocks);
+}
 void warp_group_barrier() {
   Worker& worker = device_side("a warp group's barrier");
   if (trace::in_traced_block())

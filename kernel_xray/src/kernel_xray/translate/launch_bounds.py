@@ -1,0 +1,25 @@
+"""Tells the run-time the registers with which `__launch_bounds__` and `__maxnreg__` let a kernel's threads begin.
+
+nvcc compiles `setmaxnreg` only where it knows them: by a maximum, or by bounds that say how many blocks an SM shall
+hold. Elsewhere it ignores the instruction (C7508), and so does the run-time, which hears nothing of such a kernel.
+"""
+
+from kernel_xray.translate.edits import Text
+
+CALLS = {"__launch_bounds__": "launch_bounds", "__maxnreg__": "max_registers"}
+
+
+def rewrite_bounds(text: Text, i: int) -> None:
+    """Inserts a call with the bounds at token i where the body of their kernel begins; none for a declaration."""
+    if text.text(i + 1) != "(":
+        return
+    last = text.match(i + 1)
+    if text.text(i) == "__launch_bounds__" and text.find(i + 2, ",", last) is None:
+        return
+    body, end = text.find(last + 1, "{"), text.find(last + 1, ";")
+    if body is None or (end is not None and end < body):
+        return
+    bounds = text.source[text.tokens[i + 2].start : text.tokens[last].start]
+    if not {"#", "//", "\\"} & set(bounds.replace("//", " // ").split()):
+        after = text.tokens[body].end
+        text.replace_span(after, after, f" ::simt::{CALLS[text.text(i)]}({' '.join(bounds.split())});")
