@@ -76,6 +76,8 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     site = f"{{{label}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
     text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({kept}")
     typed = f".of({callee})" if _braced_argument(text, arguments) else ""
+    element = f", simt_kernel = {callee}" if text.text(i - 1) == "]" else ""  # which the host reads, not each thread
+    callee = "simt_kernel" if element else callee
     call = f"{callee}(simt_arguments...)"
     if zeros:
         function = f"[&](auto... simt_a) -> decltype({callee}(simt_a...)) {{ {callee}(simt_a...); }}"
@@ -83,7 +85,9 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     call = f"if constexpr (simt_pass.plain) {call}; else simt_pass({callee}, simt_arguments...);"
     begin, end = text.tokens[closing].start, text.tokens[arguments - 1].end
     kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))
-    text.replace_span(begin, end, f"), [=](auto simt_pass, auto&... simt_arguments) mutable {{ {call} }}){typed}{kept}")
+    text.replace_span(
+        begin, end, f"), [={element}](auto simt_pass, auto&... simt_arguments) mutable {{ {call} }}){typed}{kept}"
+    )
 
 
 def _closing_bracket(text: Text, k: int) -> int | None:
