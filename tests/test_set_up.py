@@ -93,6 +93,7 @@ def test_the_simulator_is_built_without_any_package(monkeypatch):
         assert (set_up.in_the_making(sys.executable, "-S", "-c", program).wait() == 0) == ends_well
 
 
+@pytest.mark.slow  # set-up has done it, or no test would run
 def test_what_all_kernels_share_is_built_with_the_environments_pytorch():
     assert set_up.in_the_making(sys.executable, "-c", set_up.SHARED).wait() == 0
 

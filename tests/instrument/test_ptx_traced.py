@@ -8,6 +8,8 @@ from simt_programs import line_marked, load_cases
 
 from helpers import xray
 
+pytestmark = pytest.mark.slow  # a build to compare two forms of a load, which lesson 10 counts
+
 SOURCE = Path(__file__).with_name("ptx_traced.cu")
 
 

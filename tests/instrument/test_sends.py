@@ -11,7 +11,10 @@ from test_hopper import SIMULATOR, in_the_simulator
 import helpers
 
 CLUSTERS = SIMULATOR or torch.cuda.get_device_capability() >= (9, 0)
-pytestmark = pytest.mark.skipif(not CLUSTERS, reason="clusters need compute capability 9.0")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CLUSTERS, reason="clusters need compute capability 9.0"),
+]  # two builds; the contract and lesson 07 have kernels that send
 TYPES, WARPS = (torch.float32, torch.float64), 2
 
 

@@ -93,6 +93,7 @@ def test_the_write_of_the_first_wrong_element_is_filmed(answer, expected):
 
 
 # That a right answer has no film is in test_exercises.py too.
+@pytest.mark.slow  # builds an answer
 @pytest.mark.parametrize("answer", [pytest.param(RIGHT, marks=pytest.mark.slow), ONE_UNWRITTEN])
 def test_where_nothing_was_written_wrong_there_is_no_film(answer):
     verdict = check_cell("vector_scale", answer)

@@ -41,7 +41,8 @@ def test_the_magic_checks_a_cell(shell):
     assert "there is no exercise 'vector_skale'" in repr(unknown)
 
 
-@pytest.mark.parametrize("with_extension", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow  # starts IPython; every lesson with an exercise uses the magic
+@pytest.mark.parametrize("with_extension", [True, False])
 def test_an_exercise_may_come_before_the_import(tmp_path, with_extension):
     """With what set-up writes into the environment; without it, IPython does not know the magic."""
     config = tmp_path / "ipython_config.py"

@@ -164,6 +164,7 @@ def test_a_build_whose_headers_have_gone_is_stale_and_will_be_built_again(tmp_pa
     assert not record.exists()
 
 
+@pytest.mark.slow  # two builds of an answer
 @pytest.mark.skipif(helpers.target != "simulator", reason="on a GPU, an answer's source is not expanded")
 def test_an_answer_that_a_copy_of_the_course_built_which_has_gone_is_built_again(tmp_path):
     (answer := tmp_path / "roll.cu").write_text(registry.find("roll").solution.read_text() + "// built elsewhere\n")

@@ -62,6 +62,7 @@ def test_an_edit_of_any_header_gives_the_new_program_and_an_unchanged_one_is_not
     assert numbers() == [*expected, "15"]
 
 
+@pytest.mark.slow  # five builds; test_units.py edits a header
 def test_an_edit_of_any_header_gives_the_new_extension_and_its_undoing_the_old(tmp_path):
     (tmp_path / "k").mkdir()
 

@@ -57,7 +57,12 @@ def folder(tmp_path):
     [
         (["run", "race.cu", "--", "-a", "b"], 3, "no error, 2 given"),
         (["trace", "race.cu"], 1, "race.cu:8: race"),
-        (["trace", "-DBARRIER", "-std=c++17", "race.cu", "--args", "", "--format", "json"], 1, '"faults": []'),
+        pytest.param(
+            ["trace", "-DBARRIER", "-std=c++17", "race.cu", "--args", "", "--format", "json"],
+            1,
+            '"faults": []',
+            marks=pytest.mark.slow,  # one more build
+        ),
     ],
 )
 def test_programs_need_nothing_but_python_where_pytorch_is_there(folder, arguments, status, word):

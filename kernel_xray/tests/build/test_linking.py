@@ -29,6 +29,7 @@ def test_the_empty_libraries_have_the_names_of_the_large_ones():
         assert f"Library soname: [lib{name}.so]" in shown
 
 
+@pytest.mark.slow  # builds that every other test needs linked
 @pytest.mark.parametrize("empty", [True, False])
 def test_a_kernel_needs_the_same_libraries_and_computes_the_same(tmp_path, monkeypatch, empty):
     if not empty:

@@ -67,6 +67,7 @@ def ones():
     return torch.ones(5, device=kernel_xray.device)
 
 
+@pytest.mark.slow  # two builds; test_units.py edits a header
 def test_an_edited_header_gives_the_new_code_and_an_unchanged_source_the_same_object(tmp_path):
     path = write(tmp_path / "k", 2)
     first = load(path, "t_edit")
@@ -161,6 +162,7 @@ def test_a_second_clone_builds_nothing(tmp_path):
     assert files == [str(tmp_path / "one/scale.cu")] and files_there == [str(tmp_path / "another/scale.cu")]
 
 
+@pytest.mark.slow  # two builds; a source is built again in the test of load_inline
 def test_a_given_build_directory_does_not_keep_old_code(tmp_path):
     for factor in (2, 3):
         path = write(tmp_path / "k", factor)
@@ -168,6 +170,7 @@ def test_a_given_build_directory_does_not_keep_old_code(tmp_path):
         assert ops.scale(ones()).tolist() == [factor] * 5
 
 
+@pytest.mark.slow  # two builds; a source is built again in the test of load_inline
 def test_a_namespace_that_the_source_fixes_can_be_loaded_again(tmp_path):
     load(write(tmp_path / "k", 2, "t_fixed_ns"), "t_fixed")
     assert torch.ops.t_fixed_ns.scale(ones()).tolist() == [2] * 5
@@ -230,6 +233,7 @@ def test_load_inline_builds_an_edited_source_again():
     assert all(scales_inline("t_inline", INLINE, factor) for factor in (2, 3))
 
 
+@pytest.mark.slow  # three builds for a flag of the linker
 @pytest.mark.skipif(kernel_xray.target == "gpu", reason="PyTorch's own build for a GPU shares them")
 def test_static_variables_of_inline_functions_are_those_of_each_library():
     """So a header's function has nothing of a library that nvcc has built from it, nor of a traced one."""

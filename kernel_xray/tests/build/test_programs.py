@@ -88,6 +88,7 @@ def test_loops_in_which_a_compiler_fails_are_not_vectorised(identity, machine, s
     assert ("-fno-tree-loop-vectorize" in flags.simulator(traced=False)) == spared
 
 
+@pytest.mark.slow  # a build; the flag is the one of extensions
 @on_simulator
 def test_a_local_without_a_value_is_not_zero_by_luck():
     if FILLS not in flags.simulator(traced=False):
@@ -182,6 +183,7 @@ def test_an_interrupt_ends_the_program_and_its_children(tmp_path):
     assert len(pids) == 2 and gone(*pids)
 
 
+@pytest.mark.slow  # waits for a process to end
 @on_linux
 def test_the_program_ends_with_the_process_that_started_it():
     place = executable.get(build(PROGRAMS / "plain.cu", ldflags=["-lcudart"]))
@@ -298,6 +300,7 @@ def test_the_time_limit_in_a_launch_leaves_the_blocks_so_far():
     assert {fault.line for fault in report.faults} == {marked("slow")}  # every block adds to the same elements
 
 
+@pytest.mark.slow  # a build; test_xray.py has reports that end early
 def test_an_xray_of_many_launches_is_complete():
     assert len(traced("many").report.launches) == 202
 
@@ -320,6 +323,7 @@ def build(*files, **options):
     return Build(Path(files[0]).stem, [Path(file) for file in files], target=kernel_xray.target, **options)
 
 
+@pytest.mark.slow  # a build of three files; test_units.py has such an extension
 def test_a_program_of_several_sources_with_headers_in_folders(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "scale.cuh").write_text("#pragma once\nvoid scale(float* x, float by);\n")

@@ -16,7 +16,7 @@ from kernel_xray.report.run import xray
 
 # One seed for each idiom, so that a third of them has its inputs made in each of the ways below; slow tests have all.
 # A family is one build: the quick suite has those in which the order of accesses is hardest to tell.
-QUICK = ("atomics", "blocks", "scopes", "warps")
+QUICK = ("atomics", "blocks")
 FEW = [
     pytest.param(
         idiom,
@@ -106,6 +106,7 @@ def test_instances_of_a_template_are_different_kernels():
         assert f"{name}<<<2, 64>>> at atomics.cu:" in str(report)
 
 
+@pytest.mark.slow  # a family of idioms is built for it alone
 def test_an_honest_kernel_that_exceeds_its_budget_is_not_at_fault():
     (saxpy,) = (idiom for idiom in IDIOMS if idiom.name == "saxpy")
     report = run(saxpy, False, 0, budget=200)

@@ -8,6 +8,8 @@ from simt_programs import COMPILERS, CROSS, EMULATOR, HAS_AARCH64
 
 from kernel_xray.machine.paths import RUNTIME
 
+pytestmark = pytest.mark.slow  # the switch compiled alone; every kernel switches fibres
+
 PROGRAM = Path(__file__).parent / "fibres.cpp"
 BOTH = pytest.mark.parametrize("flags", [(), ("-DSIMT_UCONTEXT",)], ids=["native", "ucontext"])
 

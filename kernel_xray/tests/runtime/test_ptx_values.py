@@ -17,6 +17,8 @@ from simt_programs import load_cases, side_by_side
 
 import kernel_xray
 
+pytestmark = pytest.mark.slow  # values of 200 instructions; the lessons and kernels/ compute with what they use of them
+
 NEAREST, ZERO, DOWN, UP = range(4)
 SOURCE = """
 #include "case.h"

@@ -16,6 +16,8 @@ from test_simt_headers import HERE, STRICT
 
 from kernel_xray.runtime import libsimt
 
+pytestmark = pytest.mark.slow  # all values of the 16-bit types; lesson 05 and the contract compute with them
+
 HALF, BFLOAT16 = "half", "bfloat16"
 NEAREST, ZERO, UP, DOWN = range(4)
 OPTIMISED = ["-O2", "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math"]  # as kernels are compiled

@@ -12,6 +12,10 @@ import torch
 
 import kernel_xray
 
+pytestmark = (
+    pytest.mark.slow
+)  # all functions of CUDA, to the ULP; the lessons and the contract compute with what they use
+
 FILES = ["maths"]
 EXACT = 0.5 + 1e-5
 

@@ -12,6 +12,8 @@ from simt_programs import side_by_side
 
 import kernel_xray
 
+pytestmark = pytest.mark.slow  # a program for each form; the translator has tests of text for most
+
 STRANGERS = Path(__file__).parent / "strangers"
 ON_SIMULATOR = pytest.mark.skipif(kernel_xray.target != "simulator", reason="a GPU build is PyTorch's alone")
 PROGRAMS = {"names": ["names.cu", "host.cpp"], "headers": ["headers.cu"]}

@@ -232,6 +232,7 @@ def test_killed_half_way_and_resumed_gives_the_same_bytes_and_checks_nothing_twi
     assert len(again) == 40 - len(kept)
 
 
+@pytest.mark.slow  # three graders; one that is resumed is tested above
 def test_tasks_of_a_job_array_check_each_text_once_and_the_last_run_what_lost_ones_left(folder, tmp_path):
     texts = {f"s{i:02}/{name}.cu": f"slow {i % 12} right" for i in range(16) for name in ("roll", "blend")}
     root, whole, parts = folder(texts), tmp_path / "whole", tmp_path / "parts"
@@ -265,6 +266,7 @@ def test_one_of_several_tasks_judges_the_grader_for_all(tmp_path, monkeypatch):
     assert len(asked) == 4  # two solutions and two starters
 
 
+@pytest.mark.slow  # waits for workers; the test above ends one half way
 def test_a_batch_system_that_ends_the_grader_leaves_no_folder_of_a_worker(folder, tmp_path, monkeypatch):
     (temporary := tmp_path / "temporary").mkdir()
     (out := tmp_path / "out").mkdir()

@@ -111,6 +111,7 @@ def test_a_load_case_makes_no_store_and_shared_memory_is_cleared_in_single_wavef
     assert values["shared store requests"] == values["shared store wavefronts"] == 128
 
 
+@pytest.mark.slow  # builds kernels; the micro-kernels are counted in any case
 @pytest.mark.parametrize(
     ("name", "requests", "sectors"), [("vector_add_simple, 100003", 3126, 12501), ("vector_add, 2^18", 2048, 32768)]
 )
