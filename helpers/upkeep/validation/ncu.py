@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from helpers.upkeep.validation.case import Case
@@ -77,19 +77,33 @@ def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
     """
     found: list[Counts | None] = []
     at = 0
-    for case in cases:
-        for launches in range(1, MOST_LAUNCHES + 1):
-            own = rows[at : at + case.repeats * launches]
-            calls = [own[i : i + launches] for i in range(0, len(own), launches)]
-            of_case = [i for i, row in enumerate(own[:launches]) if re.search(rf"\b{case.kernel}\b", row.kernel)]
-            alike = all([row.kernel for row in call] == [row.kernel for row in calls[0]] for call in calls)
-            if of_case and alike and len(calls) == case.repeats:
-                found.append(_least([call[of_case[0]] for call in calls]))
-                at += len(own)
-                break
-        else:
+    for i, case in enumerate(cases):
+        own = [(call, which) for call in _calls(case, rows[at:]) if (which := _first_of(case, call[0])) is not None][:1]
+        for calls, which in own:
+            found.append(_least([call[which] for call in calls]))
+            at += sum(map(len, calls))
+        if not own:
             found.append(None)
+            following = cases[i + 1 : i + 2]
+            if not any(
+                _first_of(next_, call[0]) is not None for next_ in following for call in _calls(next_, rows[at:])
+            ):
+                at += sum(map(len, next(_calls(case, rows[at:]), [])))  # another kernel was launched in its place
     return found
+
+
+def _calls(case: Case, rows: Sequence[Counts]) -> Iterator[list[Sequence[Counts]]]:
+    """The ways in which `rows` begin with the calls of a case: `repeats` times the same kernels."""
+    for launches in range(1, MOST_LAUNCHES + 1):
+        calls = [rows[i : i + launches] for i in range(0, case.repeats * launches, launches)]
+        kernels = [[row.kernel for row in call] for call in calls]
+        if len(kernels[-1]) == launches and all(each == kernels[0] for each in kernels):
+            yield calls
+
+
+def _first_of(case: Case, call: Sequence[Counts]) -> int | None:
+    """Which launch of a call is the first of the case's kernel."""
+    return next((i for i, row in enumerate(call) if re.search(rf"\b{case.kernel}\b", row.kernel)), None)
 
 
 def _least(rows: Sequence[Counts]) -> Counts:

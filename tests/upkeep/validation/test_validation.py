@@ -191,6 +191,8 @@ def test_rows_match_the_cases_by_order_and_name():
     assert ncu.match([micro, add], rows) == [loads, adds]
     assert ncu.match([micro, BY_NAME["vector_add, 2^18"], add], rows) == [loads, None, adds]
     assert ncu.match([micro, add], rows[:-1]) == [loads, None]
+    other = [Counts({"requests": 9.0}, "another_kernel(int)")] * BY_NAME["vector_add, 2^18"].repeats
+    assert ncu.match([BY_NAME["vector_add, 2^18"], micro, add], [*other, *rows]) == [None, loads, adds]
     short = BY_NAME["fused_muladd, float32, 100003"]  # fused_muladd_backward_kernel begins with its name
     backward = Counts({}, "void fused_muladd_backward_kernel<float>(const T1 *)")
     assert ncu.match([short], [backward] * short.repeats) == [None]
