@@ -25,6 +25,7 @@ from kernel_xray.translate.launch_macros import launch_macros, with_launches
 from kernel_xray.translate.launches import Declared, launch_bracket, rewrite_launch
 from kernel_xray.translate.lexer import DEFINE, Token
 from kernel_xray.translate.member_templates import calls_member_template, member_templates
+from kernel_xray.translate.mutual_calls import with_calls_apart
 from kernel_xray.translate.names import BUILT_IN, is_use
 from kernel_xray.translate.ptx import rewrite_asm
 from kernel_xray.translate.ptx_macros import ASM, Macro, Macros
@@ -71,6 +72,7 @@ def rewrite(
     source = with_launches(source, launch_macros([source]) if launches is None else launches)
     text = Text(source)
     macros = macros or Macros([source])
+    source = with_calls_apart(source)
     declared, shared = Declared.of(text, kernels or {}), shared_words(text)
     members = member_templates(source)
     pointers = KernelPointers(text, declared.clusters, declared.named)
