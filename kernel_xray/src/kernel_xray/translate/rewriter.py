@@ -44,6 +44,9 @@ TWINS = {
     "__CUDACC_VER_MINOR__": "__SIMTCC_VER_MINOR__",
     "__CUDA_ARCH__": "__SIMT_ARCH__",
     "__CUDA_ARCH_FEAT_SM90_ALL": "__SIMT_ARCH_FEAT_SM90_ALL",
+    "__CUDA_ARCH_FEAT_SM100_ALL": "__SIMT_ARCH_FEAT_SM100_ALL",
+    "__CUDA_ARCH_SPECIFIC__": "__SIMT_ARCH_SPECIFIC__",
+    "__CUDA_ARCH_FAMILY_SPECIFIC__": "__SIMT_ARCH_FAMILY_SPECIFIC__",
     "__noinline__": "__attribute__((noinline))",
 }
 

@@ -99,6 +99,7 @@ inline const dim3& grid_dim() { return self().geometry->grid_dim; }
 inline unsigned lane() { return self().linear % kWarpSize; }
 #endif
 SIMT_API bool in_kernel();
+SIMT_API bool set_compute_capability(int major);  // of the simulated devices; true
 
 // The types of threadIdx, blockIdx, blockDim and gridDim (keywords.h). They hold nothing: the rewriter passes each use of
 // such a name to here(), which gives the index of the thread that asks. Host code may use these names for variables of

@@ -93,7 +93,7 @@ cudaError_t get_attributes(cudaFuncAttributes* attributes, const void* function)
   *attributes = {};
   attributes->maxThreadsPerBlock = kThreadsPerBlock;
   attributes->numRegs = kAssumedRegisters;
-  attributes->ptxVersion = attributes->binaryVersion = 90;
+  attributes->ptxVersion = attributes->binaryVersion = 10 * compute_capability();
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(known.dynamic_limit);
   attributes->preferredShmemCarveout = known.carveout;
   return cudaSuccess;
