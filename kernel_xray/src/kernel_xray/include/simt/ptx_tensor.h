@@ -50,7 +50,8 @@ template <typename Rank, typename Space, unsigned flags, typename To, typename M
 SIMT_PTX void op_tiles(To to, Map map_, Barrier barrier, const At&... coordinates) {
   static_assert(sizeof...(At) == Rank::n + 1, "cp.async.bulk.tensor has as many coordinates as dimensions");
   const int32_t at[] = {static_cast<int32_t>(coordinates)...};
-  const auto offset = static_cast<uint32_t>(to), counter = static_cast<uint32_t>(barrier);
+  const uint32_t offset = shared_offset(to), counter = shared_offset(barrier);
+  const auto parity = static_cast<unsigned>(barrier >> kSharedRankShift & 1);
   const TensorMap& map = checked_map(map_, Rank::n, at, offset, false);
   Copy copy = Copy::first;
   for (unsigned rank = 0; rank < 16; ++rank) {
