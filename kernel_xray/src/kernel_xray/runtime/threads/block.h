@@ -35,7 +35,8 @@ inline std::string no_warp_group(unsigned block_threads) {
          std::to_string(block_threads) + ": a warp group has 128 threads";
 }
 constexpr unsigned kNamedBarriers = 16;    // of a block, in inline PTX
-constexpr unsigned kMaxClusterBlocks = 8;  // the portable limit: every GPU with clusters allows it
+constexpr unsigned kPortableClusterBlocks = 8;  // every GPU with clusters allows them
+constexpr unsigned kMaxClusterBlocks = 16;      // with cudaFuncAttributeNonPortableClusterSizeAllowed
 constexpr size_t kSharedBytes = kMaxClusterBlocks * kSharedLimit;
 
 struct Block;
