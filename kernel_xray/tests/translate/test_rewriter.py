@@ -280,7 +280,7 @@ def test_registrations():
 @pytest.mark.parametrize(
     ("refused", "source"),
     [
-        (True, 'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");'),
+        (True, 'asm volatile("tcgen05.shift.cta_group::1.down [%0];" :: "r"(x));'),
         (False, 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'),
         (True, "texture<float, 2, cudaReadModeElementType> t;"),
         (True, "#include <a.h>\nstatic surface<void, 2> s;"),

@@ -72,10 +72,10 @@ def rewrite(
     `macros` and `launches`: those of the program's files; by default, of this one.
     Raises RewriteError or LexError with the line.
     """
+    source = with_calls_apart(source)
     source = with_launches(source, launch_macros([source]) if launches is None else launches)
     text = Text(source)
     macros = macros or Macros([source])
-    source = with_calls_apart(source)
     declared, shared = Declared.of(text, kernels or {}), shared_words(text)
     members = member_templates(source)
     pointers = KernelPointers(text, declared.clusters, declared.named)
