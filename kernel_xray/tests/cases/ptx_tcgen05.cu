@@ -213,6 +213,31 @@ CASE(from_cells) {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// A cluster of more blocks than every GPU allows
+
+__global__ void rank_kernel(int* ranks) {
+  uint32_t rank = 0, address = 0;
+  __shared__ int one;
+  UNIT("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  UNIT("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address(&one)), "r"(rank));
+  ranks[blockIdx.x] = address == shared_address(&one) ? static_cast<int>(address >> 24) : -1;
+}
+CASE(large_cluster) {
+  cudaLaunchAttribute size{};
+  size.id = cudaLaunchAttributeClusterDimension;
+  size.val.clusterDim = {16, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(16);
+  config.blockDim = dim3(32);
+  config.attrs = &size;
+  config.numAttrs = 1;
+  EXPECT(cudaLaunchKernelEx(&config, rank_kernel, call.ints(0)) == cudaErrorInvalidClusterSize);
+  cudaGetLastError();
+  EXPECT_SUCCESS(cudaFuncSetAttribute(rank_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+  EXPECT_SUCCESS(cudaLaunchKernelEx(&config, rank_kernel, call.ints(0)));
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Shapes. cells: 128 lanes of 16 columns; registers: four of each thread. Cells are loaded as registers, or registers
 // stored as cells
 

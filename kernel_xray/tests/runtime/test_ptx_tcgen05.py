@@ -107,6 +107,11 @@ def test_a_factor_in_tensor_memory(unit):
     assert torch.equal(out.view(TF32), a.float() @ b[:, :16].float().mT)
 
 
+def test_shared_addresses_in_a_cluster_of_16_blocks(unit):
+    (ranks,) = run(unit.large_cluster, [torch.zeros(16, dtype=INT32)], [])
+    assert ranks.tolist() == list(range(16))
+
+
 # Where register r of lane t lies in a warp's rows: (row, column), or its first column if it holds halves of two.
 SHAPES = [
     lambda t, r: (t, r),
@@ -181,6 +186,14 @@ def test_the_products_of_a_pair_are_silent(traced):
         report = xray(traced.product, [torch.cat(halves), out], numbers, seed=seed)
         assert report.faults == [] and report.remarks == []
         assert torch.equal(out.view(TF32).reshape(256, 64), a.float() @ b.float().mT)
+
+
+def test_loads_and_stores_and_a_factor_in_tensor_memory_are_silent(traced):
+    for form in range(len(SHAPES)):
+        tensors = [torch.zeros(128, 16, dtype=INT32), torch.zeros(128, 4, dtype=INT32)]
+        assert xray(traced.shapes, tensors, [form, form % 2]).faults == []
+    tensors = [torch.zeros(128, 8, dtype=INT32), tile(integers(HALF, 32, 64)), torch.zeros(128, 32, dtype=INT32)]
+    assert xray(traced.from_cells, tensors, [descriptor(0), types_of(HALF, HALF, TF32, 128, 32)]).faults == []
 
 
 @pytest.mark.skipif(not SIMULATOR, reason="a GPU waits for ever")
