@@ -387,6 +387,21 @@ def test_flags_of_nvcc_for_the_hosts_compiler():
     assert flags.host_flags(given) == ["-fopenmp", "-Wall", "-march=native", "-DX=1"]
 
 
+@pytest.mark.parametrize(
+    ("given", "blackwell"),
+    [
+        (["-arch=sm_100a"], True),
+        (["-arch", "sm_100f"], True),
+        (flags.SM_100A, True),
+        (["-arch=native"], False),
+        (["-DNAME=sm_100a"], False),
+        ([*flags.SM_90A, *flags.SM_100A], False),  # made for both: the device stays a Hopper
+    ],
+)
+def test_an_architecture_chooses_the_simulated_device(given, blackwell):
+    assert ("-DSIMT_BLACKWELL" in flags.host_flags(given)) == blackwell
+
+
 LIBRARIES = ["-lcublas", "-lcurand"]
 
 

@@ -57,6 +57,13 @@ def calls(source):
          '"+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b));',
          "op_wgmma<Shape<64, 8, 32>, t_f32, t_e5m2, t_e4m3, 0>(simt_0, simt_1, simt_2, simt_3, simt_4, simt_5, (1ll), "
          "(1ll), (-1ll))"),
+        ('asm("{ .reg .pred p; setp.ne.b32 p, %4, 0; tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, {%5, %6}, '
+         'p; }" :: "r"(d), "l"(a), "l"(b), "r"(i), "r"(s), "r"(m), "r"(n));',
+         "op_tcgen05_mma<t_kind_f16, kPair>(op_address(simt_0), simt_1, simt_2, simt_3, simt_5, simt_6, simt_p_)"),
+        ('asm("tcgen05.ld.sync.aligned.16x256b.x1.pack::16b.b32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(t));',
+         "op_tcgen05_ld<t_16x256b, kPack>(op_address(simt_2), simt_0, simt_1)"),
+        ('asm("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" '
+         ':: "r"(b), "h"(m));', "op_tcgen05_commit_multicast<t_shared_cluster, 0>(op_address(simt_0), simt_1)"),
         ('asm("mov.b64 {%0, %1}, %2;" : "=r"(a), "=r"(b) : "l"(c));', "op_unpack<t_b64, 0>(simt_2, simt_0, simt_1)"),
         ('asm("mov.b64 %0, {%1, %2};" : "=l"(c) : "r"(a), "r"(b));', "op_pack<t_b64, 0>(simt_0, simt_1, simt_2)"),
         ('asm(R"(\n add.u32 %0, %1, (1 << 4) + 0x2U; // a comment\n)" : "=r"(c) : "r"(a));',
@@ -144,7 +151,7 @@ def test_macros_of_other_files_of_the_program_are_known():
         ('#define N "1"\n#undef N\n#define N "2"', 'asm("bar.sync " N ";");', "`N` is part of it"),
         ("#define JOINED(a, b) a##b", 'asm("bar.sync " JOINED("1", ) ";");', "`JOINED` is part of it"),
         ("#define ONE(x) TWO(x)\n#define TWO(x) ONE(x)", 'asm("bar.sync 0;" : ONE(x));', "(`ONE`)"),
-        ("#define UNIT(...) asm(__VA_ARGS__)", 'UNIT("tcgen05.alloc.sync [%0];" :: "r"(x));', "tcgen05.alloc"),
+        ("#define UNIT(...) asm(__VA_ARGS__)", 'UNIT("tcgen05.shift.down [%0];" :: "r"(x));', "tcgen05.shift"),
     ],
 )
 def test_macros_that_do_not_help(definitions, statement, reason):
@@ -183,7 +190,10 @@ REFUSED = {
     "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": (
         'asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0}, {%1}, {%2}, {%3};" :: "f"(x));'
     ),
-    "tcgen05.alloc": 'asm("tcgen05.alloc.sync.aligned [%0];" :: "r"(x));',
+    "tcgen05.shift.cta_group::1.down": 'asm("tcgen05.shift.cta_group::1.down [%0];" :: "r"(x));',
+    "tcgen05.mma.ws.cta_group::1.kind::f16": (
+        'asm("tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %1, %0, p;" :: "r"(x), "l"(y));'
+    ),
     "cvt.rn.satfinite.e4m3x2.f32": 'asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(x), "f"(y));',
     "mbarrier.pending_count": 'asm("mbarrier.pending_count.b64 %0, %1;" : "=r"(x) : "l"(state));',
     "add.u32 with 2 operands": 'asm("add.u32 %0, %1;" : "=r"(x) : "r"(y));',

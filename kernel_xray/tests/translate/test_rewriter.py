@@ -298,7 +298,7 @@ def test_registrations():
 @pytest.mark.parametrize(
     ("refused", "source"),
     [
-        (True, 'asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory");'),
+        (True, 'asm volatile("tcgen05.shift.cta_group::1.down [%0];" :: "r"(x));'),
         (False, 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'),
         (True, "texture<float, 2, cudaReadModeElementType> t;"),
         (True, "#include <a.h>\nstatic surface<void, 2> s;"),
@@ -341,3 +341,17 @@ def test_unterminated():
     assert caught.value.line == 2
     for source in ('\nx = "k<<<1, 2>>>();\n', "\n'"):  # the compiler's error says more
         assert rewrite(source) == source
+
+
+def test_functions_that_call_each_other_are_not_both_inlined():
+    """g++ refuses such a pair of functions that are always inlined, and nvcc compiles it."""
+    declared = "H T rotl(T x, int s);\nH T rotr(T x, int s);\n"
+    left, right = (
+        "H T rotl(T x, int s) {\n  return s ? x : rotr(x, -s);\n}\n",
+        "H T rotr(T x, int s) {\n  return rotl(x, s ? (1) : 2);\n}\n",
+    )
+    text = rewrite(declared + left + right)
+    assert "x : [&]() __attribute__((noinline)) -> decltype(auto) { return rotr(x, -s); }();" in text
+    assert text.count("noinline") == 1 and text.count("\n") == (declared + left + right).count("\n")
+    for apart in (left + right, declared + left + right.replace("rotl", "roll"), declared + right + "  " + left):
+        assert "noinline" not in rewrite(apart)

@@ -30,6 +30,8 @@ NVCC_DEFINES = [
 # For nvcc: wgmma and setmaxnreg need compute_90a and run on compute capability 9.0 alone.
 SM_90A = ["-gencode=arch=compute_90a,code=sm_90a"]
 
+SM_100A = ["-gencode=arch=compute_100a,code=sm_100a"]  # for nvcc: tcgen05
+
 # By default neither PyTorch's load nor nvcc tells the host's compiler to optimise; checks, conversions and the launch
 # of a short kernel would be slower than necessary.
 GPU = ["-O2"]
@@ -125,8 +127,15 @@ def given(kept: list[str], traced: bool) -> list[str]:
 
 
 def host_flags(cuda_cflags: list[str]) -> list[str]:
-    """The flags of nvcc that mean the same to the host's compiler, and those that nvcc passes on to it."""
-    kept, rest = [], iter(cuda_cflags)
+    """The flags of nvcc that mean the same to the host's compiler, and those that nvcc passes on to it.
+
+    Those of an architecture choose the simulated device: a Blackwell, if all of them name sm_100a or its like.
+    """
+    named = re.findall(
+        r"\b(?:sm|compute)_(\w+)", " ".join(flag for flag in cuda_cflags if flag[:2] not in ("-D", "-I"))
+    )
+    kept = ["-DSIMT_BLACKWELL"] if named and all(name.startswith("100") for name in named) else []
+    rest = iter(cuda_cflags)
     for flag in rest:
         option, _, value = flag.partition("=")
         if option in ("-Xcompiler", "--compiler-options"):

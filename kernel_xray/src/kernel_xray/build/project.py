@@ -46,7 +46,7 @@ class Flags:
 
 
 def add_options(add: Callable[..., Any]) -> None:
-    """Adds -I, -D, -U, -std and -O to a command line, by its parser's add_argument."""
+    """Adds -I, -D, -U, -std, -O and -arch to a command line, by its parser's add_argument."""
     add("-I", dest="include", action="append", default=[], metavar="FOLDER", help="a folder of headers")
     for flag, metavar, text in (
         ("-D", "NAME[=VALUE]", "a macro for all sources"),
@@ -56,6 +56,8 @@ def add_options(add: Callable[..., Any]) -> None:
     ):
         kept = f"{flag}{{}}".format
         add(flag.rstrip("="), dest="common", action="append", default=[], metavar=metavar, type=kept, help=text)
+    text = "nvcc's architecture; for sm_100a the simulated device is a Blackwell"
+    add("-arch", dest="only_cuda", action="append", default=[], metavar="NAME", type="-arch={}".format, help=text)
 
 
 def flags_of(options: argparse.Namespace, folder: Path | None = None) -> Flags:
@@ -70,7 +72,7 @@ def flags_of(options: argparse.Namespace, folder: Path | None = None) -> Flags:
         [*(str(place / path) for path in table.get("include", [])), *options.include],
         [*common, *options.common],
         table.get("extra_cflags", []),
-        table.get("extra_cuda_cflags", []),
+        [*table.get("extra_cuda_cflags", []), *options.only_cuda],
         place / table["budget"] if "budget" in table else None,
     )
 

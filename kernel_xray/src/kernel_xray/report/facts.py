@@ -93,7 +93,8 @@ class FaultRecord:
 
     `kind` is "out-of-bounds", "race", "uninitialised-read", "misaligned", "divergent-barrier" (also: a wrong mask) or
     "deadlock". Faults that end a kernel outside an X-ray too keep their names there: "time-limit" (an endless loop, or
-    a wait for another block), "assert", "trap", "exception", "division-by-zero", "stack-overflow", "shared-memory".
+    a wait for another block), "assert", "trap", "exception", "division-by-zero", "stack-overflow", "shared-memory",
+    "tensor-memory" (allocated or freed wrongly).
     Remarks are of kind "race" (all write the same value), "divergent-barrier" (threads have ended before a barrier) or
     "budget" (a part of a block was not traced). `others` are the places of a race's other accesses.
     """

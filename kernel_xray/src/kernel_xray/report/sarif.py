@@ -70,6 +70,10 @@ RULES = {
         "The kernel needs more shared memory than a block can have",
         "Static shared memory is limited to 48 KiB a block. Use smaller tiles or dynamic shared memory.",
     ),
+    "tensor-memory": (
+        "Columns of tensor memory are not allocated or freed as they have to be",
+        "One warp allocates with `tcgen05.alloc`, and frees all of it with `tcgen05.dealloc` before the block ends.",
+    ),
     "unsupported": ("The kernel uses what the simulator does not have", "The message names it."),
     "budget": (
         "A part of a block was not traced",

@@ -11,7 +11,7 @@ namespace simt::trace {
 
 // Each block has 2^shift slots: one for each of its threads, then one for the TMA stores of each thread, then one for
 // the TMA loads that complete on each mbarrier, and one for the kernel before (kernel_before.h). Threads and their stores are counted in whole warps, so that a slot
-// divided by kWarpSize tells the warp. wgmma has no slots: it reads in the order of its thread (races.h).
+// divided by kWarpSize tells the warp. wgmma has no slots: it reads in the order of its thread (races.h). tcgen05.mma uses the slot of its thread's TMA stores.
 constexpr unsigned kMaxLoaders = 63;  // mbarriers of a block on which TMA loads complete
 
 class Slots {
@@ -40,9 +40,11 @@ class Slots {
 enum class Agent : uint8_t {
   none,
   thread,
-  wgmma,  // tensor cores, for a thread: in the thread's order, but through the async proxy
-  tma,    // the copy unit: a slot of its own, through the async proxy
+  wgmma,    // tensor cores, for a thread: in the thread's order, but through the async proxy
+  tma,      // the copy unit: a slot of its own, through the async proxy
+  tcgen05,  // tensor cores, beside the thread: likewise
 };
+inline bool beside(Agent agent) { return agent >= Agent::tma; }  // the threads
 
 struct Access {
   uint64_t origin = 0;                         // its program counter and, of a plain write, a hash of the value
@@ -105,7 +107,7 @@ bool synchronised(const Access& before, const Accessor& now, unsigned shift);
 
 // Whether `before`, which was recorded earlier, happens before the next access of `now`.
 inline bool happens_before(const Access& before, const Accessor& now, unsigned shift) {
-  if (before.cluster == now.cluster && before.agent != Agent::tma && now.agent != Agent::tma) {
+  if (before.cluster == now.cluster && !beside(before.agent) && !beside(now.agent)) {
     if (before.slot == now.slot) return true;  // program order
     const bool same_block = (before.slot ^ now.slot) >> shift == 0;
     if (same_block && before.phase < now.phase) return true;  // a block barrier lies between

@@ -41,6 +41,7 @@ class Clocks {
   // One thread's synchronisation through mbarriers and units.
   Epoch epoch(unsigned i) const { return {slots_.thread(i), threads_[i].clock}; }
   ProxyClocks full(unsigned i) const;  // everything thread i knows, its own accesses included
+  const VectorClock& acquired(unsigned i) const { return vectors_[i].generic; }  // all it knows of units
   void acquire(unsigned i, const ProxyClocks& released) { vectors_[i].acquire(released); }
   void acquire(unsigned i, Epoch epoch);
   void fence(unsigned i);                         // the proxy fence
@@ -74,12 +75,12 @@ class Clocks {
     unit.agent = Agent::wgmma;
     return unit;
   }
-  Accessor tma(unsigned i, Epoch epoch, const ProxyClocks& clocks) {
+  Accessor tma(unsigned i, Epoch epoch, const ProxyClocks& clocks, Agent agent = Agent::tma) {
     Accessor unit = thread(i);
     unit.slot = epoch.slot;
     unit.clock = epoch.clock;
     unit.clocks = &clocks;
-    unit.agent = Agent::tma;
+    unit.agent = agent;
     return unit;
   }
 

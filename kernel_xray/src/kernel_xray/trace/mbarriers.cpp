@@ -35,10 +35,13 @@ void MBarriers::init(void* barrier) {
   state.init = clocks_.epoch(i);
 }
 
-void MBarriers::arrive(void* barrier, int bytes) {
+void MBarriers::arrive(void* barrier, int bytes, Epoch unit) {
   const unsigned i = cluster_.running();
   access(clocks_.thread(i), barrier, Kind::atomic);
-  clocks_.full(i).release(states_[barrier].arriving);
+  ProxyClocks known = clocks_.full(i);
+  if (unit.clock && clocks_.kept()) known.generic.raise(unit);
+  known.release(states_[barrier].arriving);
+  states_[barrier].products |= unit.clock != 0;
   clocks_.tick(i);
   count_arrivals(barrier, 1, bytes);
 }
@@ -72,12 +75,12 @@ bool MBarriers::wait(void* barrier, unsigned parity, const void* site) {
   access(clocks_.thread(i), barrier, Kind::atomic);
   if (passed_[i].barrier != barrier) check_init(i, barrier);
   if (parity > 1) cluster_.fail("divergent-barrier", {cluster_.pc(i)}, kNoParity);
-  const Wait wait{static_cast<MBarrier*>(barrier), parity};
-  const bool again = waits_[i] == wait;
-  if (wait.barrier->passed(parity) && (again || !warp_follows(i, wait))) {
+  Wait wait{static_cast<MBarrier*>(barrier), parity};
+  const bool again = waits_[i] == wait, at_once = wait.barrier->passed(parity) && !states_[barrier].products;
+  if (again ? waits_[i].open : at_once && !warp_follows(i, wait)) {
     waits_[i] = {};
     passed_[i] = wait;
-    clocks_.acquire(i, states_[barrier].released);
+    if (!again) clocks_.acquire(i, states_[barrier].released);
     return true;
   }
   waits_[i] = wait;
@@ -98,10 +101,15 @@ bool MBarriers::warp_follows(unsigned i, Wait wait) const {
   return false;
 }
 
-bool MBarriers::open() {
+bool MBarriers::open(bool quiet) {
+  constexpr unsigned kPatience = 64;  // rounds in which others go on: they may spin until this thread does
   bool opened = false;
   for (unsigned i = 0; i < cluster_.count; ++i) {
-    if (!cluster_.waits(i, Waiting::phase) || !waits_[i].barrier->passed(waits_[i].parity)) continue;
+    Wait& wait = waits_[i];
+    if (!cluster_.waits(i, Waiting::phase) || !wait.barrier->passed(wait.parity)) continue;
+    if (!quiet && states_[wait.barrier].products && ++wait.rounds < kPatience) continue;
+    wait.open = true;
+    clocks_.acquire(i, states_[wait.barrier].released);  // now: the barrier may go on before the thread does
     cluster_.release(i);
     opened = true;
   }

@@ -6,7 +6,7 @@
 //
 // An mbarrier is memory as well: init is a plain write to it, every other operation an atomic update, and both are
 // checked like any access. TMA uses the barrier through the async proxy, so it needs a proxy fence after init.
-// Limits: `released` is kept from phase to phase, so that a thread that waits for an old phase may learn too much;
+// Limits: `released` is kept from phase to phase, so that a thread that asks late for an old phase may learn too much;
 // TMA loads may complete on 63 mbarriers per block.
 #pragma once
 
@@ -24,7 +24,7 @@ class MBarriers {
 
   // On the fibre of the calling thread, after its record was replayed. The caller of `init` writes the barrier's state.
   void init(void* barrier);
-  void arrive(void* barrier, int bytes);
+  void arrive(void* barrier, int bytes, Epoch unit = {0, 0});  // `unit`: work that is complete by then
   void expect(void* barrier, int bytes);
   // True: the phase of this parity is complete, and acquired. Otherwise suspends the thread, which has to try again.
   bool wait(void* barrier, unsigned parity, const void* site);
@@ -35,18 +35,23 @@ class MBarriers {
   void complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes, bool sent);
 
   // For the scheduler.
-  bool open();  // lets threads go on whose phase is complete; false if there was none
+  // Lets threads go on whose phase is complete; false if there was none. A phase that products complete takes as long as
+  // any thread can go on (`quiet`: none can): else a warp would run ahead of others, for which it does not wait, by two
+  // phases, which they cannot tell from none.
+  bool open(bool quiet);
   const MBarrier& waited_for(unsigned i) const { return *waits_[i].barrier; }
 
  private:
   struct State {
     ProxyClocks arriving, released;
-    Epoch init{0, 0};  // of the thread that initialised it
-    Epoch load{0, 0};  // of the last TMA load; slot 0: there was none
+    Epoch init{0, 0};       // of the thread that initialised it
+    Epoch load{0, 0};       // of the last TMA load; slot 0: there was none
+    bool products = false;  // tcgen05.commit arrives here
   };
   struct Wait {
     const MBarrier* barrier = nullptr;
-    unsigned parity = 0;
+    unsigned parity = 0, rounds = 0;
+    bool open = false;  // the phase was complete while the thread waited
     bool operator==(const Wait& other) const { return barrier == other.barrier && parity == other.parity; }
   };
   void access(const Accessor& accessor, const void* barrier, Kind kind);

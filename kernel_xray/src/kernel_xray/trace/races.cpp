@@ -116,7 +116,7 @@ void Races::note_remote(const Accessor& accessor, unsigned i, const Event& event
   if (event.region->space != Space::shared) return;
   const auto rank = static_cast<unsigned>(event.address / kSharedLimit);
   if (rank == cluster_.rank_of(i)) return;
-  const uint32_t phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
+  const uint32_t phase = beside(accessor.agent) ? Access::kNoPhase : accessor.phase;
   remote_[{rank, accessor.slot}] = {{Access::origin_of(event), accessor.cluster, phase, accessor.clock,
                                      static_cast<uint16_t>(accessor.slot), Access::what_of(event), accessor.agent},
                                     i};
@@ -156,7 +156,7 @@ namespace {
 struct Side {  // of a race
   uint64_t pc;
   Kind kind;
-  enum By { thread, load, store, send, wgmma } by;
+  enum By { thread, load, store, send, wgmma, tcgen05 } by;
   uint64_t block;
   unsigned index;  // of the thread that made the access, or that issued it to a unit
 
@@ -167,6 +167,7 @@ struct Side {  // of a race
     if (by == store) return "store of a tile";
     if (by == send) return "send of a value";
     if (by == wgmma) return "wgmma's read";
+    if (by == tcgen05) return "tcgen05.mma's read";
     return kind == Kind::load ? "read" : kind == Kind::store ? "write" : "atomic update";
   }
   const char* preposition() const {
@@ -177,7 +178,7 @@ struct Side {  // of a race
 
 Side::By side_of(Agent agent, bool is_load, bool is_sent) {
   if (agent == Agent::tma) return is_sent ? Side::send : is_load ? Side::load : Side::store;
-  return agent == Agent::wgmma ? Side::wgmma : Side::thread;
+  return agent == Agent::tcgen05 ? Side::tcgen05 : agent == Agent::wgmma ? Side::wgmma : Side::thread;
 }
 
 const char* too_narrow(Scope scope) {

@@ -88,7 +88,7 @@ class Races {
     if (event.region->fresh) check_fresh(i, event);
     if (cluster_.worker.cluster_blocks > 1) note_remote(accessor, i, event);
     if (before_) check_before(accessor, i, event);
-    if (event.strong() && synchronises && accessor.agent != Agent::tma) released_.update(accessor, clocks_, i, event);
+    if (event.strong() && synchronises && !beside(accessor.agent)) released_.update(accessor, clocks_, i, event);
     const Race* race = shadow_.access(accessor, event);
     if (event.strong() && event.form == Form::swap) validate(accessor, i, event);
     if (race) judge({*race, accessor.slot, accessor.agent, i, event});

@@ -41,7 +41,7 @@ struct Span {  // where a region was
   bool fresh;
 };
 
-constexpr uint64_t kGlobalStart = 1 << 21;
+constexpr uint64_t kGlobalStart = 1 << 22;
 static_assert(kMaxClusterBlocks * kSharedLimit < kGlobalStart, "global memory begins behind all shared memory");
 
 class Regions {

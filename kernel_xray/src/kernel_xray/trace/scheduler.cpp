@@ -21,7 +21,8 @@ void Scheduler::run() {
   while (cluster_.alive && !cluster_.hopeless) {
     const bool moved = run_warps();
     if (cluster_.failed || !cluster_.alive) break;
-    if (!open_barriers() && !moved && !barriers_.answer_active()) report_deadlock(cluster_, mbarriers_);
+    if (!open_barriers() && !moved && !mbarriers_.open(true) && !barriers_.answer_active())
+      report_deadlock(cluster_, mbarriers_);
   }
   for (Lane& lane : cluster_.lanes) lane.length = lane.position = 0;
   replay_.what_if.end_windows();
@@ -42,7 +43,7 @@ bool Scheduler::run_warps() {
 
 bool Scheduler::open_barriers() {
   bool opened = barriers_.open();
-  if (clocks_.expanded()) opened |= mbarriers_.open();
+  if (clocks_.expanded()) opened |= mbarriers_.open(false);
   if (opened) replay_.what_if.end_windows();
   return opened;
 }

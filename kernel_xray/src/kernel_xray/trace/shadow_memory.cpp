@@ -63,7 +63,7 @@ bool synchronised(const Access& before, const Accessor& now, unsigned shift) {
     return grid.knows(block, before.phase, before.epoch(), before.strong());
   };
   const bool same_cluster = before.cluster == now.cluster;
-  const bool unit = before.agent == Agent::tma || now.agent == Agent::tma;
+  const bool unit = beside(before.agent) || beside(now.agent);
   if ((!same_cluster || !unit) && (released(*now.block_grid) || released(*now.thread_grid))) return true;
   return same_cluster && now.clocks->generic.knows(before.epoch());
 }
@@ -112,7 +112,7 @@ void ShadowMemory::cells(const Event& event, Visit visit) {
 const Race* ShadowMemory::access(const Accessor& accessor, const Event& event) {
   const uint64_t origin = Access::origin_of(event);
   const uint8_t what = Access::what_of(event);
-  const uint32_t phase = accessor.agent == Agent::tma ? Access::kNoPhase : accessor.phase;
+  const uint32_t phase = beside(accessor.agent) ? Access::kNoPhase : accessor.phase;
   const bool load = event.kind == Kind::load, strong = event.strong();
   const uint64_t when = accessor.cluster | uint64_t{phase} << 32;
   const uint64_t who =

@@ -18,6 +18,7 @@ void lane_fault(const char* kind, Place where, const std::string& message) {
 bool TracedBlock::run(uint3 index, uint64_t number) {
   cluster.begin(index, number, &Scheduler::fibre_main);
   units.begin_cluster();
+  columns.begin_cluster();
   clocks.begin_cluster();
   races.begin_cluster();
   mbarriers.begin_cluster();
@@ -29,6 +30,7 @@ bool TracedBlock::run(uint3 index, uint64_t number) {
   simt::Thread* const outside = current_thread;
   scheduler.run();
   races.end_cluster();
+  columns.end_cluster();
   if (cluster.unwatched) {
     info_.cut_blocks += cluster.worker.cluster_blocks;
     cluster.session.regions.note_other_writes();

@@ -2,6 +2,7 @@
 // the tracer and connects them; each part describes its own model. A kernel's calls enter the tracer here.
 #pragma once
 
+#include "trace/columns.h"
 #include "trace/scheduler.h"
 
 namespace simt::trace {
@@ -42,6 +43,7 @@ class TracedBlock {
         barriers(cluster, clocks),
         mbarriers(cluster, clocks, races),
         units(cluster, clocks, races, mbarriers, replay.work.footprint),
+        columns(cluster, clocks),
         scheduler(cluster, replay, barriers, mbarriers, units, clocks) {}
 
   // Runs the cluster whose first block has this index and number. False: it failed, as `cluster.fault` describes.
@@ -59,6 +61,7 @@ class TracedBlock {
   Barriers barriers;
   MBarriers mbarriers;
   Units units;
+  TensorColumns columns;
   Scheduler scheduler;
 };
 

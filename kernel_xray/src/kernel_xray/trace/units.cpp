@@ -110,7 +110,7 @@ void Units::store() {
   const ProxyClocks known = clocks_.full(i);
   Issued& own = issued();
   own.store_pc = cluster_.pc(i);
-  ++own.store_clock;
+  own.last_store = ++own.store_clock;
   for (const Piece& piece : own.pieces) {
     const uint32_t clock = piece.write ? kNever : own.store_clock;
     access(clocks_.tma(i, {clocks_.slots().store(i), clock}, known), piece, own.store_pc);
@@ -136,6 +136,26 @@ void Units::product() {
     if (!cluster_.session.only_sample || !noted) own.reads.push_back({piece, cluster_.pc(i), own.groups});
   }
   own.pieces.clear();
+}
+
+Epoch Units::multiply(const ProxyClocks& known) {
+  const unsigned i = cluster_.running();
+  Issued& own = issued();
+  own.multiply_pc = cluster_.pc(i);
+  own.multiplied = ++own.store_clock;
+  const Epoch epoch{clocks_.slots().store(i), own.multiplied};
+  const Accessor reader = clocks_.tma(i, epoch, known, Agent::tcgen05);
+  for (const Piece& piece : own.pieces) access(reader, piece, own.multiply_pc);
+  own.pieces.clear();
+  clocks_.tick(i);
+  return epoch;
+}
+
+void Units::commit_products(void* barrier) {
+  const unsigned i = cluster_.running();
+  Issued& own = issued();
+  own.committed = own.multiplied;
+  mbarriers_.arrive(barrier, 0, {clocks_.slots().store(i), own.committed});
 }
 
 void Units::commit(Unit unit) {
@@ -185,7 +205,12 @@ void Units::check_exit(unsigned i) {
       found->message =
           "the thread ends while a product may still read shared memory: it has to commit the product and wait for it "
           "(wgmma.commit_group, wgmma.wait_group)";
-  if (own.read_done == own.store_clock) return;
+  if (own.committed != own.multiplied)
+    if (Finding* found = cluster_.place("race", own.multiply_pc, 0, i))
+      found->message =
+          "the thread ends while a tcgen05.mma may still be at work: it has to commit it to an mbarrier for which a "
+          "thread waits (tcgen05.commit)";
+  if (own.read_done >= own.last_store) return;
   if (Finding* found = cluster_.place("race", own.store_pc, 0, i))
     found->message =
         "the thread ends while a store of a tile may still read shared memory: it has to commit the store and wait for "

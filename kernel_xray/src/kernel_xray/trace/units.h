@@ -1,5 +1,5 @@
-// units.h: the units that read and write memory for a thread and may be late: TMA, the tensor cores of wgmma, and
-// stores into another block's shared memory.
+// units.h: the units that read and write memory for a thread and may be late: TMA, the tensor cores of wgmma and of
+// tcgen05, and stores into another block's shared memory.
 //
 // The functions of async.h do a unit's work at once; this class models how late a GPU may do it.
 //   A TMA load runs in the slot of its mbarrier, from its issue on. Its epoch is released to the mbarrier, so that a
@@ -8,6 +8,8 @@
 //     before. On a GPU that is so for reads whose values the thread has used; nothing makes its writes visible.
 //   A TMA store runs in a slot of its thread. cp.async.bulk.wait_group orders its reads of shared memory, and only them: none of the
 //     waits here tells when its writes are done, so they have an epoch that no clock ever knows.
+//   A tcgen05.mma reads in the slot of its thread's stores. An arrival of tcgen05.commit releases the epoch of the thread's
+//     last one, and what the thread knows. What it writes is in columns.h.
 //   A wgmma reads for its thread, in the thread's slot. It may read at any time up to wgmma.wait_group, so its reads
 //     are checked twice: when it is issued, and again when the thread waits for it.
 // All of them use the async proxy: a thread's writes are visible to them only after a proxy fence (`fence`).
@@ -42,6 +44,8 @@ class Units {
   void send(void* barrier, int bytes);
   void store();
   void product();
+  Epoch multiply(const ProxyClocks& known);  // tcgen05.mma, by a thread that knows this
+  void commit_products(void* barrier);       // tcgen05.commit
   void fence_registers();
   void commit(Unit unit);
   void wait(Unit unit, unsigned pending);
@@ -69,6 +73,9 @@ class Units {
     std::vector<uint32_t> stores;             // the store clock when each group of stores was closed
     uint32_t store_clock = 0, read_done = 0;  // now; up to where the reads of stores are known to be done
     uint64_t store_pc = 0;                    // of the last store
+    uint32_t last_store = 0;                  // its clock
+    uint32_t multiplied = 0, committed = 0;   // the store clock at the last tcgen05.mma; the last that was committed
+    uint64_t multiply_pc = 0;
   };
   Issued& issued() { return issued_[cluster_.running()]; }
   void deliver(void* barrier, int bytes, bool sent);

@@ -23,6 +23,7 @@ FLAGS = {
     "ftz": "kFtz", "sat": "kSat", "satfinite": "kSat", "relu": "kRelu", "NaN": "kNaN", "approx": "kApprox",
     "volatile": "kVolatile", "relaxed": "kRelaxed", "acquire": "kAcquire", "release": "kRelease",
     "acq_rel": "kAcquire | kRelease",
+    "cta_group::1": "0", "cta_group::2": "kPair", "pack::16b": "kPack", "unpack::16b": "kPack",
     "cta": "kCta", "cluster": "kCluster", "gpu": "0", "gl": "0", "sys": "0",
 }  # fmt: skip
 
@@ -40,6 +41,10 @@ _WORDS = {
     "REDUCE": "add|min|max|inc|dec|and|or|xor",
     "RANK": "1d|2d|3d|4d|5d",
     "SHARED": "shared|shared::cta|shared::cluster",
+    "BYTES": "mbarrier::complete_tx::bytes",
+    "CTAS": "cta_group::1|cta_group::2",
+    "COLLECTOR": "|".join(f"collector::a::{use}" for use in ("fill", "use", "lastuse", "discard")),
+    "XN": "x1|x2|x4|x8|x16|x32|x64|x128",
     "ORDER": "relaxed|acquire|release|acq_rel",
     **{f"M64K{k}": "|".join(f"m64n{n}k{k}" for n in range(8, 257, 8)) for k in (8, 16, 32)},
     "CMP": "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan",
@@ -144,18 +149,20 @@ _RULES = """
 0 cp.async.commit_group|cp.async.wait_all
 1 cp.async.wait_group
 1 cp.async.mbarrier.arrive .noinc? <SHARED?generic ~b64
-4 cp.async.bulk <shared::cta|shared::cluster ~global ~mbarrier::complete_tx::bytes
-5 cp.async.bulk <shared::cluster ~global ~mbarrier::complete_tx::bytes ~multicast::cluster = cp_async_bulk_multicast
-4 cp.async.bulk <shared::cluster ~shared::cta ~mbarrier::complete_tx::bytes = cp_async_bulk_send
+4 cp.async.bulk <shared::cta|shared::cluster ~global ~BYTES
+5 cp.async.bulk <shared::cluster ~global ~BYTES ~multicast::cluster = cp_async_bulk_multicast
+4 cp.async.bulk <shared::cluster ~shared::cta ~BYTES = cp_async_bulk_send
 3 cp.async.bulk ~global ~shared::cta ~bulk_group = cp_async_bulk_store
-3 cp.async.bulk.tensor <RANK <shared::cta|shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes = tile_load
-4 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~mbarrier::complete_tx::bytes ~multicast::cluster = tiles
+3 cp.async.bulk.tensor <RANK .CTAS? <shared::cta|shared::cluster ~global ~tile? ~BYTES = tile_load
+3 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~BYTES .CTAS = tile_load
+4 cp.async.bulk.tensor <RANK .CTAS? <shared::cluster ~global ~tile? ~BYTES ~multicast::cluster = tiles
+4 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~BYTES ~multicast::cluster .CTAS = tiles
 2 cp.async.bulk.tensor <RANK ~global ~shared::cta ~tile? ~bulk_group = tile_store
 2 cp.reduce.async.bulk.tensor <RANK ~global ~shared::cta .REDUCE ~tile? ~bulk_group = tile_reduce
 3 cp.reduce.async.bulk ~global ~shared::cta ~bulk_group .REDUCE ~noftz? <WORD|b32|b64|f16|bf16|f32|f64 = bulk_reduce
 0 cp.async.bulk.commit_group
 1 cp.async.bulk.wait_group ~read?
-3 st.async ~weak? <shared::cluster ~mbarrier::complete_tx::bytes ~v2? <b64|u64|s64|f64
+3 st.async ~weak? <shared::cluster ~BYTES ~v2? <b64|u64|s64|f64
 2 mbarrier.init <SHARED?generic ~b64
 1 mbarrier.inval <SHARED?generic ~b64 = nothing
 2-3 mbarrier.arrive|mbarrier.arrive_drop ~noComplete? ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64
@@ -180,6 +187,17 @@ _RULES = """
 6 wgmma.mma_async.sync.aligned <M64K8 <f32 <tf32 <tf32 = wgmma
 6 wgmma.mma_async.sync.aligned <M64K32 <f32|f16 <e4m3|e5m2 <e4m3|e5m2 = wgmma
 4 wgmma.mma_async.sync.aligned <M64K32 <s32 <s8|u8 <s8|u8 = wgmma
+
+2 tcgen05.alloc .CTAS ~sync ~aligned <SHARED?generic ~b32
+2 tcgen05.dealloc .CTAS ~sync ~aligned ~b32
+0 tcgen05.relinquish_alloc_permit .CTAS ~sync ~aligned
+2-3 tcgen05.ld ~sync ~aligned <32x32b|16x64b|16x128b|16x256b|16x32bx2 ~XN .pack::16b? ~b32
+2-3 tcgen05.st ~sync ~aligned <32x32b|16x64b|16x128b|16x256b|16x32bx2 ~XN .unpack::16b? ~b32
+0 tcgen05.wait::ld|tcgen05.wait::st ~sync ~aligned = tcgen05_wait
+0 tcgen05.fence::before_thread_sync|tcgen05.fence::after_thread_sync = nothing
+5-7 tcgen05.mma .CTAS <kind::f16|kind::tf32|kind::f8f6f4|kind::i8 ~COLLECTOR?
+1 tcgen05.commit .CTAS ~mbarrier::arrive::one <SHARED?generic ~b64
+2 tcgen05.commit .CTAS ~mbarrier::arrive::one <SHARED?generic ~multicast::cluster ~b64 = tcgen05_commit_multicast
 
 5p shfl.sync .up|down|bfly|idx ~b32
 3 vote.sync .any|all|uni ~pred

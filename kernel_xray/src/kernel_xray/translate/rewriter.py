@@ -28,6 +28,7 @@ from kernel_xray.translate.launch_macros import launch_macros, with_launches
 from kernel_xray.translate.launches import Declared, launch_bracket, rewrite_launch
 from kernel_xray.translate.lexer import DEFINE, Token
 from kernel_xray.translate.member_templates import calls_member_template, member_templates
+from kernel_xray.translate.mutual_calls import with_calls_apart
 from kernel_xray.translate.names import BUILT_IN, is_use
 from kernel_xray.translate.ptx import rewrite_asm
 from kernel_xray.translate.ptx_macros import ASM, Macro, Macros
@@ -46,6 +47,9 @@ TWINS = {
     "__CUDACC_VER_MINOR__": "__SIMTCC_VER_MINOR__",
     "__CUDA_ARCH__": "__SIMT_ARCH__",
     "__CUDA_ARCH_FEAT_SM90_ALL": "__SIMT_ARCH_FEAT_SM90_ALL",
+    "__CUDA_ARCH_FEAT_SM100_ALL": "__SIMT_ARCH_FEAT_SM100_ALL",
+    "__CUDA_ARCH_SPECIFIC__": "__SIMT_ARCH_SPECIFIC__",
+    "__CUDA_ARCH_FAMILY_SPECIFIC__": "__SIMT_ARCH_FAMILY_SPECIFIC__",
     "__noinline__": "__attribute__((noinline))",
 }
 
@@ -71,6 +75,7 @@ def rewrite(
     `macros` and `launches`: those of the program's files; by default, of this one.
     Raises RewriteError or LexError with the line.
     """
+    source = with_calls_apart(source)
     source = with_launches(source, launch_macros([source]) if launches is None else launches)
     text = Text(source)
     macros = macros or Macros([source])

@@ -99,6 +99,7 @@ inline const dim3& grid_dim() { return self().geometry->grid_dim; }
 inline unsigned lane() { return self().linear % kWarpSize; }
 #endif
 SIMT_API bool in_kernel();
+SIMT_API bool set_compute_capability(int major);  // of the simulated devices; true
 
 // The types of threadIdx, blockIdx, blockDim and gridDim (keywords.h). They hold nothing: the rewriter passes each use of
 // such a name to here(), which gives the index of the thread that asks. Host code may use these names for variables of
@@ -180,9 +181,14 @@ SIMT_API void* shared_static(const SharedSite* site, size_t bytes, size_t alignm
 SIMT_API void* shared_dynamic();  // the `bytes` of <<<grid, block, bytes>>>; 128-byte aligned
 SIMT_API size_t shared_dynamic_bytes();
 SIMT_API void* shared_dynamic_of(unsigned rank);  // of a block of this cluster: distributed shared memory
-// For inline PTX: the byte of this block's shared memory that has an address as __cvta_generic_to_shared gives it, or to
-// which the address is a pointer. Any other address ends the kernel.
+// The address of a byte of shared memory in 32 bits, as __cvta_generic_to_shared gives it: an offset in the shared memory
+// of its block, and above it the block's rank in the cluster, as on a GPU.
+inline constexpr unsigned kSharedRankShift = 24;
+SIMT_API size_t shared_address(const void* p);
+// For inline PTX: the byte of this block's shared memory that has such an address, or to which the address is a pointer.
+// Any other address ends the kernel. Or the byte of any block of the cluster.
 SIMT_API char* shared_pointer(uint64_t address);
+SIMT_API char* shared_pointer_in_cluster(uint64_t address);
 
 // `extern __shared__ T name[];` and `__shared__ T name;` outside a function: each use finds the array or variable of the
 // block that asks, through here() or through the conversion.

@@ -163,9 +163,7 @@ SIMT_CACHED_STORE(__stwt)
 #undef SIMT_CACHED_LOAD
 #undef SIMT_CACHED_STORE
 
-inline size_t __cvta_generic_to_shared(const void* address) {  // the offset in the block's dynamic shared memory
-  return static_cast<size_t>(static_cast<const char*>(address) - static_cast<const char*>(::simt::shared_dynamic()));
-}
+inline size_t __cvta_generic_to_shared(const void* address) { return ::simt::shared_address(address); }
 
 // ---------------------------------------------------------------------------------------------------------------
 // Fences, clocks, traps

@@ -36,9 +36,18 @@ inline constexpr ::simt::GridDim gridDim{};
 #define simt_bDm ::simt::here(blockDim)
 #define simt_gD ::simt::here(gridDim)
 
-// What the rewriter puts where the learner's text asks which compiler this is, and for which device: nvcc, sm_90a.
-#define __SIMTCC__ 1                 // __CUDACC__, __NVCC__
-#define __SIMTCC_VER_MAJOR__ 13      // __CUDACC_VER_MAJOR__
-#define __SIMTCC_VER_MINOR__ 0       // __CUDACC_VER_MINOR__
-#define __SIMT_ARCH__ 900            // __CUDA_ARCH__
-#define __SIMT_ARCH_FEAT_SM90_ALL 1  // __CUDA_ARCH_FEAT_SM90_ALL
+// What the rewriter puts where the learner's text asks which compiler this is, and for which device: nvcc, sm_90a, or
+// sm_100a if the flags ask for it (kernel_xray/build/flags.py). The device is then a Blackwell for the whole process.
+#define __SIMTCC__ 1             // __CUDACC__, __NVCC__
+#define __SIMTCC_VER_MAJOR__ 13  // __CUDACC_VER_MAJOR__
+#define __SIMTCC_VER_MINOR__ 0   // __CUDACC_VER_MINOR__
+#ifdef SIMT_BLACKWELL
+#define __SIMT_ARCH__ 1000  // __CUDA_ARCH__, and so on
+#define __SIMT_ARCH_FEAT_SM100_ALL 1
+#define __SIMT_ARCH_SPECIFIC__ 1000
+#define __SIMT_ARCH_FAMILY_SPECIFIC__ 1000
+[[maybe_unused]] static const bool simt_is_blackwell = ::simt::set_compute_capability(10);
+#else
+#define __SIMT_ARCH__ 900
+#define __SIMT_ARCH_FEAT_SM90_ALL 1
+#endif

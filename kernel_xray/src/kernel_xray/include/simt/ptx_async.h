@@ -97,8 +97,8 @@ SIMT_PTX void op_cp_async_bulk_multicast(To to, From from, Barrier barrier, cons
     if (!(get<uint32_t>(mask) >> rank & 1)) continue;
     char* const there = static_cast<char*>(shared_dynamic_of(rank));
     bulk(
-        there + static_cast<uint32_t>(to), pointer<t_global>(from), get<uint32_t>(size),
-        [=](int bytes) { async_load(there + static_cast<uint32_t>(barrier), bytes, copy); }, copy == Copy::first);
+        there + shared_offset(to), pointer<t_global>(from), get<uint32_t>(size),
+        [=](int bytes) { async_load(there + shared_offset(barrier), bytes, copy); }, copy == Copy::first);
     copy = Copy::further;
   }
 }

@@ -1,8 +1,8 @@
 // ptx_memory.h: addresses, loads, stores, atomics and fences of inline PTX.
 //
-// A generic or global address is a pointer. A shared address is an offset in the block's shared memory, as
-// __cvta_generic_to_shared gives it; in 64 bits a pointer to that memory will do, as on a GPU. Another address ends the
-// kernel. A vector is one access of its full width.
+// A generic or global address is a pointer. A shared address is what __cvta_generic_to_shared gives: an offset in the
+// shared memory of a block, and the block's rank in the cluster; in 64 bits a pointer to the block's own shared memory
+// will do, as on a GPU. Another address ends the kernel. A vector is one access of its full width.
 //
 // Deviations from CUDA: cache hints and eviction priorities do nothing; scopes matter to the tracer alone, and not those
 // of accesses of 16 bytes; so does .volatile; vectors of .relaxed, .acquire and .release are read and written in one
@@ -26,13 +26,14 @@ SIMT_PTX Base op_address(Base base, Offsets... offsets) {
 }
 
 constexpr uint64_t kSharedWindow = 227 * 1024;  // of one block
+SIMT_PTX uint32_t shared_offset(uint64_t address) { return address & ((1u << kSharedRankShift) - 1); }
 
 template <typename Space, typename Address>
 SIMT_PTX char* pointer(Address address) {
   if constexpr (std::is_same_v<Space, t_shared>) {
     return shared_pointer(static_cast<uint64_t>(address));
-  } else if constexpr (std::is_same_v<Space, t_shared_cluster>) {  // signed: another block may lie before this one
-    return static_cast<char*>(shared_dynamic()) + static_cast<int32_t>(address);
+  } else if constexpr (std::is_same_v<Space, t_shared_cluster>) {
+    return shared_pointer_in_cluster(static_cast<uint64_t>(address));
   } else {
     static_assert(sizeof(Address) == 8, "a global or generic address of inline PTX has 64 bits: constraint l");
     return reinterpret_cast<char*>(static_cast<uintptr_t>(address));
@@ -52,7 +53,8 @@ SIMT_PTX void op_cvta(D&& d, const A& a) {
 }
 template <typename Space, unsigned flags, typename D, typename A>
 SIMT_PTX void op_isspacep(D&& d, const A& a) {
-  const bool shared = __cvta_generic_to_shared(pointer<t_generic>(get<uint64_t>(a))) < kSharedWindow;
+  const uint64_t address = shared_address(pointer<t_generic>(get<uint64_t>(a)));
+  const bool shared = address >> kSharedRankShift == cluster_rank() && shared_offset(address) < kSharedWindow;
   put<bool>(d, shared != std::is_same_v<Space, t_generic>);
 }
 
@@ -64,7 +66,7 @@ SIMT_PTX void op_mapa(D&& d, const A& a, const R& rank) {
   if constexpr (std::is_same_v<Space, t_generic>)
     put<T>(d, static_cast<T>(reinterpret_cast<uintptr_t>(pointer<t_generic>(get<T>(a)) + (there - here))));
   else
-    put<T>(d, static_cast<T>(get<T>(a) + static_cast<T>(there - here)));
+    put<T>(d, static_cast<T>(shared_offset(get<T>(a)) | static_cast<T>(get<uint32_t>(rank)) << kSharedRankShift));
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -92,6 +92,8 @@ enum : unsigned {
   kRelease = 4096,
   kCta = 8192,
   kCluster = 16384,
+  kPair = 32768,  // .cta_group::2: of two blocks of the cluster
+  kPack = 65536,  // two halves of 16 bits in a register
 };
 
 constexpr Round round_of(unsigned flags) {

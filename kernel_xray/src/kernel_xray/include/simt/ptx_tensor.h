@@ -26,12 +26,11 @@ SIMT_PTX const TensorMap& checked_map(Address address, int coordinates, const in
   return map;
 }
 
-// In the block whose shared memory begins at `there`: `to` and `barrier` are addresses as this block has them.
-SIMT_PTX void load_tile(char* there, uint32_t to, const TensorMap& map, uint32_t barrier, const int32_t* at,
-                        Copy copy) {
+// To the offset `to` in the shared memory that begins at `there`.
+SIMT_PTX void load_tile(char* there, uint32_t to, const TensorMap& map, char* barrier, const int32_t* at, Copy copy) {
   const Tile tile(map, at, there, to);
   tile.tell_load(copy != Copy::further);
-  async_load(there + barrier, tile.bytes(), copy);
+  async_load(barrier, tile.bytes(), copy);
   tile.load();
 }
 
@@ -41,21 +40,24 @@ SIMT_PTX void op_tile_load(To to, Map map_, Barrier barrier, const At&... coordi
   const int32_t at[] = {get<int32_t>(coordinates)...};
   char* const here = static_cast<char*>(shared_dynamic());
   const auto offset = static_cast<uint32_t>(pointer<Space>(to) - here);
-  const auto counter = static_cast<uint32_t>(pointer<Space>(barrier) - here);
-  load_tile(here, offset, checked_map(map_, Rank::n, at, offset, false), counter, at, Copy::own);
+  load_tile(here, offset, checked_map(map_, Rank::n, at, offset, false), pointer<Space>(barrier), at, Copy::own);
 }
 
-// For every block of the cluster whose rank is a set bit of the last operand.
+// For every block of the cluster whose rank is a set bit of the last operand. Its bytes arrive at its own barrier; with
+// .cta_group::2 at that of the even or of the odd block of its pair, whichever kind has the barrier of the operand.
 template <typename Rank, typename Space, unsigned flags, typename To, typename Map, typename Barrier, typename... At>
 SIMT_PTX void op_tiles(To to, Map map_, Barrier barrier, const At&... coordinates) {
   static_assert(sizeof...(At) == Rank::n + 1, "cp.async.bulk.tensor has as many coordinates as dimensions");
   const int32_t at[] = {static_cast<int32_t>(coordinates)...};
-  const auto offset = static_cast<uint32_t>(to), counter = static_cast<uint32_t>(barrier);
+  const uint32_t offset = shared_offset(to), counter = shared_offset(barrier);
+  const auto parity = static_cast<unsigned>(barrier >> kSharedRankShift & 1);
   const TensorMap& map = checked_map(map_, Rank::n, at, offset, false);
   Copy copy = Copy::first;
   for (unsigned rank = 0; rank < 16; ++rank) {
     if (at[Rank::n] >> rank & 1) {
-      load_tile(static_cast<char*>(shared_dynamic_of(rank)), offset, map, counter, at, copy);
+      char* const there = static_cast<char*>(shared_dynamic_of(rank));
+      char* const counts = flags & kPair ? static_cast<char*>(shared_dynamic_of((rank & ~1u) | parity)) : there;
+      load_tile(there, offset, map, counts + counter, at, copy);
       copy = Copy::further;
     }
   }

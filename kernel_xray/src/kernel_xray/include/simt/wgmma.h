@@ -1,4 +1,5 @@
-// wgmma.h: what a warp group's tensor cores multiply: factors in shared memory as descriptors say, and their sums.
+// wgmma.h: what a warp group's tensor cores multiply: factors in shared memory as descriptors say, and their sums. The
+// descriptors of tcgen05 say it in the same way (runtime/threads/tensor_product.cpp).
 //
 // A factor is lines of elements: rows of a, columns of b ("K-major"), or where the factor is transposed, its 16 lines
 // along k. A line of a swizzled factor lies in rows of 32, 64 or 128 bytes, that of another in rows of 16 bytes. 8 rows
@@ -28,7 +29,7 @@ class Descriptor {
     const unsigned mode = static_cast<unsigned>(bits >> 62);  // 0: no swizzle; 1 to 3: of 128, 64, 32 bytes
     swizzle_ = mode ? 4 - mode : 0;
     row_shift_ = 4 + swizzle_;
-    base_offset_ = bits >> 49 & 7;
+    refused_ = bits >> 49 & 15 || bits >> 61 & 1;
   }
 
   SIMT_NOT_TRACED __attribute__((always_inline)) uint32_t at(uint32_t line, uint32_t byte, bool transposed) const {
@@ -44,7 +45,9 @@ class Descriptor {
     return (byte >> row_shift_) * (swapped(transposed) ? next_8_lines_ : next_row_) + in_row;
   }
   SIMT_NOT_TRACED const char* refused() const {
-    return base_offset_ ? "not supported by the simulator: a descriptor of wgmma with a base offset" : nullptr;
+    return refused_ ? "not supported by the simulator: a descriptor of shared memory with a base offset, with leading "
+                      "offsets that are absolute, or with the swizzle of 128 bytes in pieces of 32"
+                    : nullptr;
   }
 
  private:
@@ -53,7 +56,7 @@ class Descriptor {
 
   uint32_t start_, next_row_, next_8_lines_;
   unsigned swizzle_, row_shift_;  // a row has 1 << row_shift_ bytes
-  uint64_t base_offset_;
+  bool refused_;
 };
 
 // Tells the X-ray of `count` lines that a warp reads, and of which bytes.

@@ -53,8 +53,8 @@ cudaDeviceProp make_properties() {
   return p;
 }
 
-const cudaDeviceProp& properties() {
-  static const cudaDeviceProp p = make_properties();
+cudaDeviceProp& properties() {
+  static cudaDeviceProp p = make_properties();
   return p;
 }
 
@@ -94,7 +94,6 @@ const Attribute* find_attribute(cudaDeviceAttr attribute) {
       {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
       {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
       {cudaDevAttrUnifiedAddressing, p.unifiedAddressing},
-      {cudaDevAttrComputeCapabilityMajor, p.major},
       {cudaDevAttrComputeCapabilityMinor, p.minor},
       {cudaDevAttrStreamPrioritiesSupported, p.streamPrioritiesSupported},
       {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int>(p.sharedMemPerMultiprocessor)},
@@ -129,6 +128,12 @@ cudaError_t with_result(const void* result) { return result ? cudaSuccess : simt
 
 }  // namespace
 
+int simt::compute_capability() { return properties().major; }
+bool simt::set_compute_capability(int major) {
+  properties().major = major;
+  return true;
+}
+
 cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
@@ -143,6 +148,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!simt::is_device(device)) return simt::failed(cudaErrorInvalidDevice);
+  if (value && attribute == cudaDevAttrComputeCapabilityMajor) return *value = properties().major, cudaSuccess;
   const Attribute* found = find_attribute(attribute);
   if (!value || !found) return simt::failed(cudaErrorInvalidValue);
   *value = attribute == cudaDevAttrMultiProcessorCount ? simt::trace::told_sms(simt::kSms) : found->value;

@@ -9,6 +9,7 @@
 #include "api/device.h"
 #include "api/devices.h"
 #include "api/host_call.h"
+#include "threads/block.h"
 
 namespace simt {
 namespace {
@@ -20,6 +21,7 @@ constexpr size_t kSharedUnit = 128;    // bytes; a block's shared memory is allo
 struct Function {
   size_t dynamic_limit = kSharedPerBlock;
   int carveout = cudaSharedmemCarveoutDefault;
+  bool large_clusters = false;
 };
 
 struct Functions {
@@ -50,6 +52,13 @@ int resident_blocks(int block_size, size_t dynamic_bytes) {
   return blocks;
 }
 
+unsigned most_cluster_blocks(const void* function) {
+  const std::lock_guard<std::mutex> lock(functions().mutex);
+  for (const auto& [known, attributes] : functions().known())
+    if ((function == known || !function) && attributes.large_clusters) return kMaxClusterBlocks;
+  return kPortableClusterBlocks;
+}
+
 size_t dynamic_shared_limit(const void* function) {
   const std::lock_guard<std::mutex> lock(functions().mutex);
   size_t limit = kSharedPerBlock;
@@ -77,8 +86,10 @@ cudaError_t set_attribute(const void* function, cudaFuncAttribute attribute, int
       if (value < -1 || value > 100) return failed(cudaErrorInvalidValue);
       functions().known()[function].carveout = value;
       return cudaSuccess;
-    case cudaFuncAttributeNonPortableClusterSizeAllowed:  // the device has room for the portable sizes only
-      return value == 0 || value == 1 ? cudaSuccess : failed(cudaErrorInvalidValue);
+    case cudaFuncAttributeNonPortableClusterSizeAllowed:
+      if (value != 0 && value != 1) return failed(cudaErrorInvalidValue);
+      functions().known()[function].large_clusters = value;
+      return cudaSuccess;
     default:
       return failed(cudaErrorInvalidValue);
   }
@@ -93,7 +104,7 @@ cudaError_t get_attributes(cudaFuncAttributes* attributes, const void* function)
   *attributes = {};
   attributes->maxThreadsPerBlock = kThreadsPerBlock;
   attributes->numRegs = kAssumedRegisters;
-  attributes->ptxVersion = attributes->binaryVersion = 90;
+  attributes->ptxVersion = attributes->binaryVersion = 10 * compute_capability();
   attributes->maxDynamicSharedSizeBytes = static_cast<int>(known.dynamic_limit);
   attributes->preferredShmemCarveout = known.carveout;
   return cudaSuccess;

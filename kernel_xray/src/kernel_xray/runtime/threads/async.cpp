@@ -127,6 +127,12 @@ void async_commit(Unit unit) {
 void async_wait(Unit unit, unsigned pending) {
   if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.wait(unit, pending);
 }
+void tensor_commit(void* barrier) {
+  inside_kernel("tcgen05.commit");
+  if (trace::in_traced_block()) return trace::OrderedCall(__builtin_return_address(0))->units.commit_products(barrier);
+  current_worker->yield();  // a product takes long enough for others to get to their wait for the one before
+  if (!count(at(barrier), 1, 0)) fault("barrier", kTooManyArrivals);
+}
 void async_fence() {
   if (trace::in_traced_block()) trace::OrderedCall(__builtin_return_address(0))->units.fence();
 }

@@ -43,6 +43,7 @@ void Worker::begin_cluster(const Job& new_job, uint3 index) {
     const uint3 at{index.x + rank % cluster.x, index.y + rank / cluster.x % cluster.y,
                    index.z + rank / (cluster.x * cluster.y)};
     blocks[rank] = {{at, block, new_job.config.grid}, block_threads_, {}};
+    if (tensor_memory) tensor_memory[rank].end();
   }
   fault = {};
   signal_kind = nullptr;
@@ -74,6 +75,8 @@ bool Worker::run_fibres() {
   run_next(scheduler);
   in_fibre.store(false);
   if (signal_kind) fault = {signal_kind, describe_signal(*this)};
+  for (unsigned rank = 0; tensor_memory && rank < cluster_blocks && fault.kind.empty(); ++rank)
+    if (!tensor_memory[rank].parts.empty()) fault = {"tensor-memory", not_freed(tensor_memory[rank].parts[0])};
   if (!fault.kind.empty()) fault.message += "\n  in " + where(*this);
   current_thread = outside;
   running = nullptr;

@@ -22,20 +22,22 @@
 
 #include "../../include/simt/core.h"
 #include "threads/fibre.h"
+#include "threads/tensor_memory.h"
 
 namespace simt {
 
 constexpr unsigned kMaxThreads = 1024;         // of a block
 constexpr unsigned kMaxClusterThreads = 2048;  // that the simulator runs together: 8 blocks of 2 warp groups
 constexpr size_t kStaticSharedLimit = 48 * 1024;
-constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0
+constexpr size_t kSharedLimit = 227 * 1024;  // opt-in maximum of compute capability 9.0, and of 10.0
 constexpr unsigned kWarpGroup = 128;         // threads that execute a wgmma together
 inline std::string no_warp_group(unsigned block_threads) {
   return "wgmma in the last " + std::to_string(block_threads % kWarpGroup) + " threads of a block of " +
          std::to_string(block_threads) + ": a warp group has 128 threads";
 }
-constexpr unsigned kNamedBarriers = 16;    // of a block, in inline PTX
-constexpr unsigned kMaxClusterBlocks = 8;  // the portable limit: every GPU with clusters allows it
+constexpr unsigned kNamedBarriers = 16;         // of a block, in inline PTX
+constexpr unsigned kPortableClusterBlocks = 8;  // every GPU with clusters allows them
+constexpr unsigned kMaxClusterBlocks = 16;      // with cudaFuncAttributeNonPortableClusterSizeAllowed
 constexpr size_t kSharedBytes = kMaxClusterBlocks * kSharedLimit;
 
 struct Block;
@@ -185,6 +187,7 @@ class Worker {
       shared_memory
           .start();  // an arena for each block of the cluster: dynamic part first, static declarations after it
   unsigned cluster_blocks = 1;
+  std::unique_ptr<TensorMemory[]> tensor_memory;    // of each block of the cluster; null until one has used it
   std::atomic<bool> in_fibre{false};                // the worker runs kernel code: a signal is the kernel's
   std::atomic<uint64_t> blocks_started{0};          // for the watchdog
   std::atomic<const char*> end_requested{nullptr};  // set by the watchdog: why the block has to end

@@ -162,12 +162,26 @@ void* shared_dynamic_of(unsigned rank) {
                                    "a block must not end while others use its shared memory"});
   return worker.shared_of(rank);
 }
+size_t shared_address(const void* p) {
+  const Worker& worker = device_side("__cvta_generic_to_shared");
+  const auto offset = static_cast<size_t>(static_cast<const char*>(p) - worker.shared);
+  if (worker.cluster_blocks == 1) return offset;
+  if (offset >= worker.cluster_blocks * kSharedLimit)
+    return static_cast<size_t>(static_cast<const char*>(p) - static_cast<const char*>(shared_dynamic()));
+  return offset % kSharedLimit | offset / kSharedLimit << kSharedRankShift;
+}
+char* shared_pointer_in_cluster(uint64_t address) {
+  const auto rank = static_cast<unsigned>(address >> kSharedRankShift);
+  return static_cast<char*>(shared_dynamic_of(rank)) + (address & ((1u << kSharedRankShift) - 1));
+}
 char* shared_pointer(uint64_t address) {
   constexpr char kOutside[] =
       "inline PTX uses a shared address outside the block's shared memory; it takes what __cvta_generic_to_shared "
       "returns, in 32 bits";
   char* const here = static_cast<char*>(shared_dynamic());
-  const uint64_t offset = address < kSharedLimit ? address : address - reinterpret_cast<uint64_t>(here);
+  const uint64_t low = address & ((1u << kSharedRankShift) - 1);
+  const bool own = low < kSharedLimit && (low == address || address >> kSharedRankShift == cluster_rank());
+  const uint64_t offset = own ? low : address - reinterpret_cast<uint64_t>(here);
   if (offset < kSharedLimit) return here + offset;
   // A GPU's generic address has the shared one in its lower half, and code that takes it without a conversion works.
   const uint64_t of_half = static_cast<uint32_t>(offset);

@@ -26,6 +26,7 @@
 namespace simt {
 
 size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest for any kernel
+unsigned most_cluster_blocks(const void* function);  // likewise
 bool accepts_launches(cudaStream_t stream);         // stream.cpp
 
 namespace {
@@ -79,7 +80,7 @@ std::string refused(const Site& site, const Config& c, bool traced) {
   if (Window::current().width && (traced || c.cooperative))
     return std::string("not supported by the simulator: only the first and the last blocks of ") +
            (traced ? "an X-ray" : "a cooperative grid, whose blocks wait for each other");
-  const bool together = runs_together(of_grid) && of_grid <= kMaxClusterBlocks && of_cluster == 1;
+  const bool together = runs_together(of_grid) && of_grid <= kPortableClusterBlocks && of_cluster == 1;
   if (traced && c.cooperative && !together)
     return "not supported by the simulator: an X-ray of a cooperative grid of " + blocks_of_threads(of_grid, threads) +
            "; it traces up to 8 blocks of whole warps with " + std::to_string(kMaxClusterThreads) +
@@ -164,7 +165,7 @@ int configuration_error(const Site& site, const Config& c) {
   if (c.shared_bytes > dynamic_shared_limit(site.function)) return kInvalidValue;
   if (!accepts_launches(c.stream)) return kInvalidHandle;
   const dim3 size = site.cluster;
-  if (product(size) == 0 || product(size) > kMaxClusterBlocks) return kInvalidCluster;
+  if (product(size) == 0 || product(size) > most_cluster_blocks(site.function)) return kInvalidCluster;
   if (c.grid.x % size.x || c.grid.y % size.y || c.grid.z % size.z) return kInvalidCluster;
   if (c.cooperative && product(c.grid) > resident_blocks(static_cast<int>(threads), c.shared_bytes) * uint64_t{kSms})
     return kTooLarge;
