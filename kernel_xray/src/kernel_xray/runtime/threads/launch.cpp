@@ -25,9 +25,9 @@
 
 namespace simt {
 
-size_t dynamic_shared_limit(const void* function);  // function.cpp; nullptr: the largest for any kernel
+size_t dynamic_shared_limit(const void* function);   // function.cpp; nullptr: the largest for any kernel
 unsigned most_cluster_blocks(const void* function);  // likewise
-bool accepts_launches(cudaStream_t stream);         // stream.cpp
+bool accepts_launches(cudaStream_t stream);          // stream.cpp
 
 namespace {
 
