@@ -11,9 +11,10 @@ from kernel_xray import xray
 SOURCE = CASES / "ptx_pipeline.cu"
 STEPS, ROWS, DEPTH, CONSUMERS = 5, 64, 16, 128  # more than once around the ring
 SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 100))]
+REMARKED = "mbarrier.init is not fenced"  # which CuTe's tutorials for TMA leave out, too
 # In the order of the source's enumeration: kind, the lines of which one is named, a part of the message
 MISTAKES = {
-    "mbarrier.init is not fenced": ("race", ["a"], "counts on an mbarrier that no fence has made known to units"),
+    REMARKED: ("race", ["a"], "counts on an mbarrier that no fence has made known to units"),
     "expect_tx of too few bytes": ("deadlock", ["launch"], "0 of 1 arrivals and -32 bytes have not come"),
     "expect_tx of too many bytes": ("deadlock", ["launch"], "0 of 1 arrivals and 32 bytes have not come"),
     "no wait for a full stage": ("race", ["product", "a", "b"], "load of a tile"),
@@ -83,9 +84,10 @@ def test_a_mistake_is_found_with_its_line(traced, mistake):
     kind, lines, message = MISTAKES[mistake]
     places = [line_marked(SOURCE, line) for line in lines]
     for seed in range(3):
-        faults = run(traced, 1 + list(MISTAKES).index(mistake), seed)[0].faults
-        found = [fault.message for fault in faults if fault.kind == kind and fault.line in places]
-        assert any(re.search(message, text) for text in found), faults
+        report = run(traced, 1 + list(MISTAKES).index(mistake), seed)[0]
+        told, other = (report.remarks, report.faults) if mistake == REMARKED else (report.faults, [])
+        found = [each.message for each in told if each.kind == kind and each.line in places]
+        assert any(re.search(message, text) for text in found) and not other, told
 
 
 # How tiles come to a product (the source's enumeration): the faults with their lines, and the remarks. A cp.async whose
