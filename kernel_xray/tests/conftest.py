@@ -1,10 +1,11 @@
 """What the tests of all rooms share. Processes that they start find the package of this checkout."""
 
+import functools
 import os
 from pathlib import Path
 
 import pytest
-from simt_programs import CASES, COMPILERS, load_cases, side_by_side
+from simt_programs import CASES, COMPILERS, load_cases
 
 import kernel_xray
 from kernel_xray.machine import cache
@@ -43,12 +44,12 @@ def compiler(request):
 
 
 @pytest.fixture(scope="module")
-def built(request):
-    """A function from a name in the module's FILES, each a file of cases/, to that file's operators."""
+def built():
+    """A function from the name of a file of cases/ to its operators, built when a test first asks for them."""
 
+    @functools.cache
     def build(name):
         flags = CUDA_FLAGS + (HALVES if name in ("atomics", "maths", "warp") else [])
         return load_cases(CASES / f"{name}.cu", f"simt_case_{name}", flags)
 
-    with side_by_side(build, request.module.FILES) as operators:
-        yield operators
+    return build

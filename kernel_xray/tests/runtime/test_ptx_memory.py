@@ -8,7 +8,6 @@ import torch
 
 import kernel_xray
 
-FILES = ["ptx_memory"]
 SIMULATOR = kernel_xray.target == "simulator"
 HOPPER = SIMULATOR or torch.cuda.get_device_capability() >= (9, 0)
 

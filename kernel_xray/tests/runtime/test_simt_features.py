@@ -16,7 +16,13 @@ from simt_programs import CASES, zeros
 
 import kernel_xray
 
-FILES = ["bindings", "warp", "memory", "atomics", "launch", "shared", "groups", "host_api", "output"]
+# The quick suite builds those alone; lessons and kernels/ bind, print, use groups and call the host's functions.
+QUICK = ("warp", "memory", "atomics", "launch", "shared")
+of_others = pytest.mark.slow
+
+
+def by_name(cases):
+    return [pytest.param(name, marks=() if cases[name][0].split(".")[0] in QUICK else of_others) for name in cases]
 
 
 def tensor(values, dtype=torch.int32):
@@ -136,7 +142,7 @@ FILLED = {  # the operator, its numbers, the tensor's type and values
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.parametrize("name", by_name(FILLED))
 def test_filled_tensor(built, name):
     operator, numbers, dtype, expected = FILLED[name]
     out = zeros(*np.shape(expected), dtype=dtype)
@@ -183,7 +189,7 @@ COMPUTED = {  # the operator, its input, its result as a function of the input
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize("name", by_name(COMPUTED))
 def test_computed_tensor(built, name):
     operator, x, result = COMPUTED[name]
     x, expected = (t.int() if t.dtype == torch.int64 else t for t in (x, result(x)))
@@ -216,7 +222,7 @@ LEFT = {  # the operator, what its tensors hold before and after
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LEFT)
+@pytest.mark.parametrize("name", by_name(LEFT))
 def test_what_tensors_are_left_with(built, name):
     operator, before, after = LEFT[name]
     tensors = [x.to(kernel_xray.device, copy=True) for x in before]
@@ -366,6 +372,7 @@ def test_loads_and_stores_with_hints(built):
 # groups.cu
 
 
+@of_others
 def test_coalesced_threads(built):
     counter, out = zeros(1), zeros(64)
     built("groups").coalesced([counter, out], [])
@@ -382,6 +389,7 @@ def test_coalesced_threads(built):
 HOST_API = ["round_trip", "async_and_pinned", "two_dimensions", "device_queries", "occupancy", "errors"]
 
 
+@of_others
 @pytest.mark.parametrize("case", HOST_API)
 def test_host_api(built, case):
     getattr(built("host_api"), case)([], [])  # the case raises at the first call with a wrong result
@@ -406,6 +414,7 @@ BAD_LAUNCHES = {
 }
 
 
+@of_others
 @pytest.mark.parametrize("name", BAD_LAUNCHES)
 def test_a_launch_that_cannot_run(built, name):
     numbers, errors = BAD_LAUNCHES[name]
@@ -414,6 +423,7 @@ def test_a_launch_that_cannot_run(built, name):
     assert out.tolist() == [0, 1]  # the bad launch wrote nothing, the good one after it ran
 
 
+@of_others
 @pytest.mark.parametrize(
     "numbers", [[1, 1, 1, 1024, 1, 1, 0], [1, 65535, 1, 1, 1, 1, 0], [1, 1, 1, 4, 4, 64, 48 * 1024]]
 )
@@ -427,6 +437,7 @@ def test_a_launch_at_the_limit(built, numbers):
 # bindings.cu
 
 
+@of_others
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_operator_with_the_key_cuda(built, dtype):
     x = torch.linspace(-1, 1, 1000, dtype=dtype, device=kernel_xray.device)
@@ -434,6 +445,7 @@ def test_operator_with_the_key_cuda(built, dtype):
     assert built("bindings").scale(x[:0], 2.5).shape == (0,)
 
 
+@of_others
 def test_checks_of_an_operator(built):
     scale = built("bindings").scale
     with pytest.raises(RuntimeError, match="x must be float32 or float64"):
@@ -444,6 +456,7 @@ def test_checks_of_an_operator(built):
         scale(torch.zeros(4, device="meta"), 2.0)
 
 
+@of_others
 @pytest.mark.parametrize("check", ["c10_launch_check", "stable_launch_check"])
 def test_launch_checks_raise(built, check):
     x = torch.ones(1024, device=kernel_xray.device)
@@ -459,6 +472,7 @@ def test_launch_checks_raise(built, check):
     assert torch.equal(out, 2 * x)
 
 
+@of_others
 def test_checks_of_calls_raise(built):
     with pytest.raises(RuntimeError, match="out of memory"):
         built("bindings").c10_check([], [2**60])
@@ -469,6 +483,7 @@ def test_checks_of_calls_raise(built):
 # output.cu and standards.cu
 
 
+@of_others
 def test_printf(built, capfd):
     built("output").print([], [])
     lines = capfd.readouterr().out.splitlines()
@@ -479,6 +494,7 @@ def test_printf(built, capfd):
     assert len(lines) == 6
 
 
+@of_others
 @pytest.mark.parametrize("standard", [17, 20])
 def test_language_standards(standard):
     name, flag = f"simt_case_standard_{standard}", f"-std=c++{standard}"

@@ -6,7 +6,6 @@ import torch
 
 import kernel_xray
 
-FILES = ["fp8"]
 KINDS = {"e4m3": (torch.float8_e4m3fn, 448.0), "e5m2": (torch.float8_e5m2, 57344.0)}
 # What is nearer to the next power of two than to the largest value, and what it becomes: NaN or infinity.
 OVERFLOW = {"e4m3": (lambda size: size > 464, 0x7F), "e5m2": (lambda size: size >= 61440, 0x7C)}

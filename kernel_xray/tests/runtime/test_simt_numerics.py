@@ -16,7 +16,6 @@ pytestmark = (
     pytest.mark.slow
 )  # all functions of CUDA, to the ULP; the lessons and the contract compute with what they use
 
-FILES = ["maths"]
 EXACT = 0.5 + 1e-5
 
 # Significant bits and the least exponent of a normal number.

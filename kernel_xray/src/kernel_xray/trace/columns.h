@@ -1,7 +1,7 @@
 // columns.h: who used the columns of tensor memory last, and whether the next to use them knows that it has finished.
 //
-// A tcgen05.mma uses its columns until it is complete, in the slot of its thread's unit (units.h): whoever acquires the
-// mbarrier of its tcgen05.commit knows that. tcgen05.ld and tcgen05.st use them as part of their thread.
+// A tcgen05.mma uses its columns until it is complete, in the slot of its thread's unit (units.h): a thread that acquires
+// the mbarrier of its tcgen05.commit knows that. tcgen05.ld and tcgen05.st use them as part of their thread.
 //
 // Limits: of the lanes of a warp, the first stands for all. Products follow each other in the order of their issue,
 // whichever threads issue them. A tcgen05.wait that is missing is not found.

@@ -119,7 +119,7 @@ void tensor_free(uint32_t address, uint32_t columns) {
     refuse_tensor(site, "tensor-memory",
                   "tcgen05.dealloc of " + std::to_string(columns) + " columns from column " +
                       std::to_string(column_of(address)) +
-                      " on, which is no allocation of the block: it takes the address and the number of one");
+                      " on, which the block has not allocated: it takes the address and the number of one");
   if (trace::in_traced_block()) trace::Call()->columns.end(column_of(address), columns, site);
 }
 
