@@ -111,6 +111,7 @@ def test_the_actions_script_fails_as_the_budget_does(tmp_path, stride, status):
     assert (tmp_path / "x.html").is_file()
 
 
+@pytest.mark.slow  # the instrument's test_installed.py runs the command with less
 def test_the_command_needs_only_what_the_action_installs(tmp_path):
     def named(project, field):
         (listed,) = re.findall(

@@ -81,9 +81,11 @@ def as_parameter(operator: Operator):
     """An operator as a case of a parametrised test.
 
     Of the kernels that compute the same, the quick suite holds the last one to the contract that it builds. The others
-    share its checks and registration; their own tests and the lessons run them on shapes of every kind.
+    share its checks and registration; their own tests and the lessons run them on shapes of every kind. A backward is
+    checked by the point `gradients` of its forward.
     """
-    return pytest.param(operator, id=operator.name, marks=() if operator.name in _QUICK else pytest.mark.slow)
+    slow = operator.name not in _QUICK or operator.name.endswith("_backward")
+    return pytest.param(operator, id=operator.name, marks=pytest.mark.slow if slow else ())
 
 
 OPERATORS = [of_catalogue(operator, kernel) for operator, kernel in catalogue.CONTRACTED]

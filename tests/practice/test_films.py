@@ -40,7 +40,9 @@ def opened(verdict):
     return data, side, warp, side["operations"][frame[0]], frame
 
 
-@pytest.mark.parametrize(("answer", "kind"), [(UNBOUNDED, "out-of-bounds"), (RACING, "race")])
+@pytest.mark.parametrize(
+    ("answer", "kind"), [pytest.param(UNBOUNDED, "out-of-bounds", marks=pytest.mark.slow), (RACING, "race")]
+)
 def test_a_fault_is_filmed(answer, kind):
     verdict = check_cell("vector_scale", answer)
     assert kind in verdict.message

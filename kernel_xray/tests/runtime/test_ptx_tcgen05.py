@@ -10,7 +10,8 @@ from kernel_xray.build import flags
 
 SIMULATOR = kernel_xray.target == "simulator"
 BLACKWELL = SIMULATOR or torch.cuda.get_device_capability()[0] == 10
-pytestmark = pytest.mark.skipif(not BLACKWELL, reason="tcgen05 needs compute capability 10.0")
+# No lesson and no kernel of the course has these units.
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BLACKWELL, reason="tcgen05 needs compute capability 10.0")]
 SOURCE = CASES / "ptx_tcgen05.cu"
 HALF, BF16, TF32, E4M3, E5M2 = torch.float16, torch.bfloat16, torch.float32, torch.float8_e4m3fn, torch.float8_e5m2
 INT8, UINT8, INT32 = torch.int8, torch.uint8, torch.int32

@@ -37,7 +37,7 @@ def accesses(number: int) -> list[Access]:
     return found
 
 
-ACCESSES = accesses(400)
+ACCESSES = accesses(160)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,10 @@ from helpers.teaching.classroom import command as grade_command
 from helpers.teaching.classroom import grading, points
 from helpers.teaching.handout import assignments, command, kernelbot, leaks, platforms, release
 
+pytestmark = (
+    pytest.mark.slow
+)  # writes a course for seven platforms; test_release.py looks for leaks in one that is handed out
+
 FOUR_WEEKS = assignments.read(assignments.COURSES / "four_weeks.yml")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 

@@ -49,6 +49,7 @@ def test_the_history_is_one_commit(released):
     assert git(student, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow  # writes a course twice
 def test_the_same_choice_gives_the_same_bytes(released, tmp_path):
     assert command.main(["afternoon", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "student.zip").read_bytes() == (released / "student.zip").read_bytes()
