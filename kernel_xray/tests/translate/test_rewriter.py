@@ -1,6 +1,7 @@
 """The rewriter: what it changes, what it leaves alone, and an independent parser that must find the same launches."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -207,6 +208,14 @@ def test_a_kernel_tells_the_registers_of_its_bounds(bounds, call):
     assert "simt::" not in rewrite(f"{kernel};")  # a declaration
     assert ("simt::" in rewrite(f"{kernel} {{}}")) == bool(call)
     assert rewrite(f"{kernel} {{ *x = 1; }}").endswith(f"{{ ::simt::{call}; *x = 1; }}" if call else "{ *x = 1; }")
+
+
+def test_a_header_of_macros_takes_no_time():
+    macros = "".join(f"#define __attribute_{i}__(a, b) __declspec(__is_{i}(a)) (b)\n" for i in range(300))
+    begun = time.perf_counter()
+    assert not defined_kernels(f"#define __global__ __location__(global)\n{macros}")
+    assert time.perf_counter() - begun < 10
+    assert defined_kernels("__global__ void __launch_bounds__(f(g(1)), 2) k(int (*x)(int)) {}") == {"k": 1}
 
 
 def test_shared_declarations():

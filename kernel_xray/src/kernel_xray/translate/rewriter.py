@@ -56,7 +56,9 @@ TWINS = {
 _TELLING = ("(", "<", "<<", "<<<", "{", "}", "#")  # where a cast, a launch, a scope or a directive begins or ends
 
 # A kernel's name, and what follows its parameters: the beginning of its body, or the end of its declaration.
-_KERNEL = re.compile(r"__global__\b(?:__\w+\s*\([^;{}]*?\)|[^;{}()])*?\b(?!__)(\w+)\s*\([^;{}]*\)\s*([;{])")
+# The brackets of attributes match in one way alone: a text that defines macros has many, and no end of a declaration.
+_INSIDE = r"(?:[^;{}()]|\((?:[^;{}()]|\([^;{}()]*\))*\))*"
+_KERNEL = re.compile(rf"__global__\b(?:__\w+\s*\({_INSIDE}\)|[^;{{}}()])*?\b(?!__)(\w+)\s*\([^;{{}}]*\)\s*([;{{])")
 
 
 def rewrite(
