@@ -308,15 +308,15 @@ MISTAKES = {
         "a stage released too soon": ("race", "hopper::wgmma_shared", *RELEASED),
     },
 }
+
+
 # The slow suite has the others. The tracer's part in each is in CASES and TILES, which the quick suite has whole; in
 # lesson 11 matmul_cluster has lost its fence.
-# Lesson 11 plants a mistake in a rung; the instrument's test_pipeline.py has one of each kind.
-
-
+@pytest.mark.slow  # lesson 11 plants a mistake in a rung; the instrument's test_pipeline.py has one of each kind
 @pytest.mark.parametrize(
     ("name", "mistake"),
     [
-        pytest.param(name, mistake, id=f"{name}, {mistake}", marks=pytest.mark.slow)
+        pytest.param(name, mistake, id=f"{name}, {mistake}")
         for name, mistakes in MISTAKES.items()
         for mistake in mistakes
     ],

@@ -78,18 +78,17 @@ def match(cases: Sequence[Case], rows: Sequence[Counts]) -> list[Counts | None]:
     found: list[Counts | None] = []
     at = 0
     for i, case in enumerate(cases):
-        own = [(call, which) for call in _calls(case, rows[at:]) if (which := _first_of(case, call[0])) is not None][:1]
-        for calls, which in own:
-            found.append(_least([call[which] for call in calls]))
-            at += sum(map(len, calls))
-        if not own:
-            found.append(None)
-            following = cases[i + 1 : i + 2]
-            if not any(
-                _first_of(next_, call[0]) is not None for next_ in following for call in _calls(next_, rows[at:])
-            ):
-                at += sum(map(len, next(_calls(case, rows[at:]), [])))  # another kernel was launched in its place
+        calls = _own(case, rows[at:])
+        found.append(_least([call[_first_of(case, call)] for call in calls]) if calls else None)
+        if not calls and not any(_own(following, rows[at:]) for following in cases[i + 1 : i + 2]):
+            calls = next(_calls(case, rows[at:]), [])  # another kernel was launched in its place
+        at += sum(map(len, calls))
     return found
+
+
+def _own(case: Case, rows: Sequence[Counts]) -> list[Sequence[Counts]]:
+    """The calls of a case with which `rows` begin; none if its kernel is in none of them."""
+    return next((calls for calls in _calls(case, rows) if _first_of(case, calls[0]) >= 0), [])
 
 
 def _calls(case: Case, rows: Sequence[Counts]) -> Iterator[list[Sequence[Counts]]]:
@@ -101,9 +100,9 @@ def _calls(case: Case, rows: Sequence[Counts]) -> Iterator[list[Sequence[Counts]
             yield calls
 
 
-def _first_of(case: Case, call: Sequence[Counts]) -> int | None:
-    """Which launch of a call is the first of the case's kernel."""
-    return next((i for i, row in enumerate(call) if re.search(rf"\b{case.kernel}\b", row.kernel)), None)
+def _first_of(case: Case, call: Sequence[Counts]) -> int:
+    """Which launch of a call is the first of the case's kernel; -1: none is."""
+    return next((i for i, row in enumerate(call) if re.search(rf"\b{case.kernel}\b", row.kernel)), -1)
 
 
 def _least(rows: Sequence[Counts]) -> Counts:

@@ -20,6 +20,6 @@ def rewrite_bounds(text: Text, i: int) -> None:
     if body is None or (end is not None and end < body):
         return
     bounds = text.source[text.tokens[i + 2].start : text.tokens[last].start]
-    if not {"#", "//", "\\"} & set(bounds.replace("//", " // ").split()):
+    if not any(mark in bounds for mark in ("#", "//", "\\")):  # they could not be put into one line
         after = text.tokens[body].end
         text.replace_span(after, after, f" ::simt::{CALLS[text.text(i)]}({' '.join(bounds.split())});")
