@@ -98,8 +98,10 @@ __device__ Vector<T> load_anywhere(const T* p, int64_t i, int64_t n) {
   } else {
 #pragma unroll 1
     for (int64_t j = i; j < i + size; ++j) {  // each is shifted in from above
+      T element{};
+      if (j < n) element = p[j];  // nvcc's memcpy would load it byte by byte
       uint4 next = {};
-      if (j < n) memcpy(&next, p + j, sizeof(T));
+      memcpy(&next, &element, sizeof(T));
       word = shifted(word, next, sizeof(T));
     }
   }

@@ -63,7 +63,7 @@ RMS_NORM = on_matrices(
                 Launch((70, 1000), "float32"),
                 Launch((70, 1000), "float16"),
                 Launch((33, 1001), "float32"),  # with single elements before and after the vectors
-                Launch((3, 40000), "float32", kernel="rms_norm_long_kernel"),
+                Launch((3, 300_000), "float32", kernel="rms_norm_long_kernel"),
                 Launch((64, 20001), "float32", kernel="shift_kernel", note="shifted weights"),
             ),
         ),
@@ -88,8 +88,8 @@ RMS_NORM_BACKWARD = on_matrices(
             launches=(
                 Launch((60, 1000), "float32"),
                 Launch((60, 1000), "float16"),
-                Launch((3, 40000), "float32", kernel="rms_norm_backward_long_kernel"),
-                Launch((3, 40000), "float32", kernel="weight_kernel", note="weight"),
+                Launch((3, 300_000), "float32", kernel="rms_norm_backward_long_kernel"),
+                Launch((3, 300_000), "float32", kernel="weight_kernel", note="weight"),
             ),
         ),
     ),

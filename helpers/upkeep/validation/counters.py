@@ -48,6 +48,7 @@ REASONS = (
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),
+    ("cluster", "tile load requests", r"UTMALDG", "ncu counts a TMA load that its predicate turns off"),
 )
 CORRECTED = "nvcc changes these accesses, and the correction by SASS accounts for it"
 REARRANGED = "this kernel is here because nvcc rearranges it"  # the reason for those of rearranged.cu

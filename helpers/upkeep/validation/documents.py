@@ -47,6 +47,11 @@ WHY = {
         "Rows that begin within a sector",
         "Copies that bypass the L1 are split where a row begins within a sector.",
     ),
+    "ncu counts a TMA load that its predicate turns off": (
+        "Loads that a predicate turns off",
+        "A block whose rows lie outside of the matrix does not request them: the instruction is executed with a false "
+        "predicate, and ncu counts it. The sectors are equal.",
+    ),
     CORRECTED: (
         "Corrected by the machine code",
         "nvcc changes these accesses. `sass=True` accounts for it: the corrected count is ncu's, or within 2% of it.",

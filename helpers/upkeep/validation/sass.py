@@ -37,14 +37,14 @@ def parse(listing: str) -> dict[str, str]:
 def find(listings: dict[str, str], kernel: str) -> str:
     """The listing of the kernel that ncu calls `kernel`: names are compared without parameters and blanks.
 
-    c++filt writes a bool of a template as true or false, ncu as 1 or 0.
+    c++filt writes a bool of a template as true or false and an enumerator as a cast number; ncu writes both as numbers.
     """
     wanted = _bare(kernel)
     return next((text for name, text in listings.items() if _bare(name) == wanted), "")
 
 
 def _bare(name: str) -> str:
-    bare = name.replace("(bool)", "").partition("(")[0].replace("void ", "").replace(" ", "")
+    bare = re.sub(r"\([\w:]+\)(?=-?\d)", "", name).partition("(")[0].replace("void ", "").replace(" ", "")
     return re.sub(r"\b(?:true|false)\b", lambda found: str(int(found[0] == "true")), bare)
 
 

@@ -329,6 +329,8 @@ def test_a_kernel_is_found_by_its_name_before_the_parameters():
     assert sass.find(listings, "double_kernel(const float *)") == ""
     assert sass.find({"void copy<true, 12>(int)": "1 LDGSTS"}, "void copy<1, 12>(int)") == "1 LDGSTS"
     assert sass.find({"void copy<true, 12>(int)": "1 LDGSTS"}, "void copy<0, 12>(int)") == ""
+    modes = {"void store<(ladder::Mode)0, 8>(int)": "1 STG", "void store<(ladder::Mode)1, 8>(int)": "2 STG"}
+    assert sass.find(modes, "void store<1, 8>(int)") == "2 STG"
 
 
 # -- compute-sanitizer -------------------------------------------------------------------------------------------------
