@@ -64,6 +64,7 @@ def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
     compiler, runtime = libsimt.compiler().split(), libsimt.runtime_library()
     beside = [f for path in dict.fromkeys(p.parent for p in texts) for f in ("-iquote", str(path))]
     common = [*compiler, "-c", "-fPIE", "-pthread", *flags.simulator(build.traced), *beside]
+    common += flags.in_more_memory()
     common += flags.debug_folders() if build.traced else []
     common += [*libraries.compile_flags(texts), f"-I{libsimt.INCLUDE}", *libraries.headers(texts)]
     common += [f"-I{p}" for p in build.include_paths]

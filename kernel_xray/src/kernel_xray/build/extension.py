@@ -97,7 +97,7 @@ def _compile(
     options = units.reused(_simulator_options(build, texts, places))
     if sources.uses_stable_abi(texts) or not sources.torch_headers(texts) or sources.uses_cpp_frontend(texts):
         return _run(build, extension, folder, options)
-    options["extra_cflags"] += torch_headers.in_more_memory()
+    options["extra_cflags"] += flags.in_more_memory()
     some = torch_headers.chosen(texts, folder / "translated")
     try:
         flags_of_all = options["extra_cflags"]

@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from kernel_xray.machine.paths import of_torch
-from kernel_xray.runtime import libsimt
 from kernel_xray.translate.includes import write_source
 
 # What `ATen/Functions.h` itself defines, and what needs operators that no text names.
@@ -40,11 +39,6 @@ def chosen(texts: dict[Path, str], folder: Path) -> list[str]:
     write_source(folder / "simt_operators.h", "".join(f"#include <ATen/ops/{name}.h>\n" for name in needed))
     autograd = any(_AUTOGRAD.search(text) for text in texts.values())
     return ["-DAT_PER_OPERATOR_HEADERS", f"-I{folder}", *(["-DSIMT_AUTOGRAD"] if autograd else [])]
-
-
-def in_more_memory() -> list[str]:
-    """The flag by which g++ collects garbage from 1 GB on: below, there is little, for a tenth of the time."""
-    return ["--param=ggc-min-heapsize=1048576"] if libsimt.finds_precompiled_headers() else []
 
 
 def lacking(output: str) -> bool:
