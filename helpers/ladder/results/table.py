@@ -3,7 +3,7 @@
 import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from helpers.ladder.results.measurement import Measurement
 from helpers.ladder.results.records import LIBRARIES, PEERS, SHARES, Recorded
@@ -80,8 +80,11 @@ def record_table(records: Sequence[Mapping], title: str) -> Table:
     return Table(title, header, rows, list(dict.fromkeys(r["note"] for r in records if r.get("note"))))
 
 
-def recorded_table(op: str, found: Sequence[Recorded]) -> Table:
-    """The records of an operator at the largest shape of each dtype, labelled with GPU and date."""
+def recorded_table(op: str, found: Sequence[Recorded], variant: str | None = None) -> Table:
+    """The records of an operator (variant: of one alone) at each dtype's largest shape, labelled with GPU and date."""
+    if variant:
+        of_one = (replace(part, records=[r for r in part.records if r["variant"] == variant]) for part in found)
+        found = [part for part in of_one if part.records]
     if not found:
         return Table(f"{op}: nothing is recorded yet", (), (), [_how_to_record(op)])
     rows: list[dict] = []

@@ -164,6 +164,9 @@ def test_the_table_shows_the_largest_shape_of_each_dtype():
     assert "1,024" not in shown
     assert "99.0%" in shown and "102.0%" in shown and "1.50x" in shown and "4,295 GB/s" in shown
     assert shown.splitlines()[-1].strip() == "why"
+    both = [Recorded("x", MACHINE, [*rows, record(variant="other", dtype="float64", date="2026-12-01")])]
+    assert "other" in repr(recorded_table("toy", both))
+    assert repr(recorded_table("toy", both, variant=record()["variant"])) == shown
     page = recorded_table("a<b", [Recorded("x", MACHINE, rows)])._repr_html_()
     assert "a&lt;b" in page and page.count("<tr>") == 3
 
