@@ -131,6 +131,6 @@ def _program(record: dict) -> tuple[str, str, str, str]:
     result = stage.get(record.get("stage", ""), "error")
     if result != "right":
         reason = (record.get("reason") or record.get("error") or "").strip().splitlines()
-        result += f": {re.sub(r'/[^ ]*/', '', reason[0])[:150]}" if reason else ""
+        result += f": {re.sub(r'[^ ]*/', '', reason[0])[:150]}" if reason else ""
     xray = record.get("xray")
     return record["name"], record.get("check", ""), result, "-" if xray is None else "; ".join(xray) or "nothing"
