@@ -50,6 +50,9 @@ def missing() -> Iterator[str]:
 
 
 def met(requirement: Requirement) -> bool:
+    """Whether this Python has it, or does not need it."""
+    if requirement.marker and not requirement.marker.evaluate():
+        return True
     try:
         return requirement.specifier.contains(version(requirement.name), prereleases=True)
     except PackageNotFoundError:

@@ -54,6 +54,8 @@ def test_what_is_missing_or_too_old_is_installed(monkeypatch):
 
     monkeypatch.setattr(hosted, "version", on_colab)
     assert [Requirement(wanted).name for wanted in hosted.missing()] == ["setuptools", "ninja"]
+    assert hosted.met(Requirement("no-such-package; python_version < '3'"))
+    assert not hosted.met(Requirement("no-such-package; python_version > '3'"))
 
 
 @pytest.mark.slow
