@@ -310,9 +310,7 @@ MISTAKES = {
 }
 
 
-# The slow suite has the others. The tracer's part in each is in CASES and TILES, which the quick suite has whole; in
-# lesson 11 matmul_cluster has lost its fence.
-@pytest.mark.slow  # lesson 11 plants a mistake in a rung; the instrument's test_pipeline.py has one of each kind
+@pytest.mark.slow  # a build each; quick: the tracer's part, in CASES and TILES, and test_pipeline.py's mistakes
 @pytest.mark.parametrize(
     ("name", "mistake"),
     [

@@ -103,7 +103,7 @@ def faults(ops, shape, dtype, seed):
     return forward.faults + backward.faults
 
 
-@pytest.mark.slow  # lesson 07 runs rows of every kind; reductions.cu, with the same sums, is X-rayed
+@pytest.mark.slow  # as long a build as lesson 07's; reductions.cu, with the same sums, is X-rayed
 @pytest.mark.parametrize(("dtype", "seeds"), [(torch.float32, 3), (torch.bfloat16, 1)])
 def test_one_dtype_is_right_and_an_xray_finds_no_fault(dtype, seeds, tmp_path):
     ops = load("rms_norm_one", only(dtype, KERNELS / "rms_norm.cu", tmp_path), traced=True)
