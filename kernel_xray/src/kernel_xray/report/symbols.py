@@ -49,9 +49,10 @@ def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, 
         for offset in missing:
             stack = [(name, _original(file), line) for name, file, line in lines.get(offset, [])]
             _known[path, offset] = _own(stack)
+    files = {file for key in offsets.values() for _, file, _ in _known[key]}
+    restored = {file: origins.restored(file) for file in files}
     return {
-        address: [(name, origins.restored(file), line) for name, file, line in _known[key]]
-        for address, key in offsets.items()
+        address: [(name, restored[file], line) for name, file, line in _known[key]] for address, key in offsets.items()
     }
 
 
@@ -68,9 +69,14 @@ def demangled(name: str) -> str:
     try:
         return ctypes.string_at(text).decode(errors="replace")
     finally:
-        free = ctypes.CDLL(None).free
+        free = _process().free
         free.argtypes = [ctypes.c_void_p]
         free(text)
+
+
+@cache
+def _process() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 @cache
@@ -90,7 +96,7 @@ class _DlInfo(ctypes.Structure):
 def _library_of(address: int) -> Library | None:
     """The loaded library that contains an address."""
     info = _DlInfo()
-    found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info))
+    found = _process().dladdr(ctypes.c_void_p(address), ctypes.byref(info))
     return (info.file.decode(), info.base) if found and info.file else None
 
 

@@ -106,7 +106,7 @@ inline bool atomic_for_each_other(const Access& before, const Accessor& now, Sco
 bool synchronised(const Access& before, const Accessor& now, unsigned shift);
 
 // Whether `before`, which was recorded earlier, happens before the next access of `now`.
-inline bool happens_before(const Access& before, const Accessor& now, unsigned shift) {
+__attribute__((always_inline)) inline bool happens_before(const Access& before, const Accessor& now, unsigned shift) {
   if (before.cluster == now.cluster && !beside(before.agent) && !beside(now.agent)) {
     if (before.slot == now.slot) return true;  // program order
     const bool same_block = (before.slot ^ now.slot) >> shift == 0;

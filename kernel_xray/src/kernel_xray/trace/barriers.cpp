@@ -34,10 +34,10 @@ void Barriers::warp_group(const void* site) {
 }
 
 void Barriers::begin_cluster() {
-  for (auto& block : named_)
-    for (Named& barrier : block)
+  for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank)
+    for (Named& barrier : named_[rank])
       if (barrier.threads) barrier = {};
-  std::fill(asked_.begin(), asked_.end(), Asked{});
+  std::fill_n(asked_.begin(), cluster_.warps(), Asked{});
   at_first_ = 0;
 }
 

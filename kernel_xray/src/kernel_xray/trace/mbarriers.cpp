@@ -7,8 +7,8 @@ using Waiting = FibreThread::Waiting;
 
 void MBarriers::begin_cluster() {
   states_.clear();
-  for (Wait& wait : passed_) wait = {};
-  for (unsigned& loaders : loaders_) loaders = 0;
+  std::fill_n(passed_.begin(), cluster_.count, Wait{});
+  std::fill_n(loaders_, cluster_.worker.cluster_blocks, 0u);
 }
 
 void MBarriers::access(const Accessor& accessor, const void* barrier, Kind kind) {

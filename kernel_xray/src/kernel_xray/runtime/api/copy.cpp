@@ -50,9 +50,8 @@ bool has_tensors() {  // PyTorch is in the process
 }
 
 bool is_hosts(const void* pointer) {
-  static thread_local const char* const end = simt::stack_end();
   const auto* const here = static_cast<const char*>(__builtin_frame_address(0));
-  if (pointer >= here && pointer < end) return true;
+  if (pointer >= here && pointer < simt::stack_end()) return true;
   Dl_info info;
   return !has_tensors() && !dladdr(pointer, &info);
 }

@@ -133,13 +133,15 @@ char* stack_end() {
 #if defined(__APPLE__)
   return static_cast<char*>(pthread_get_stackaddr_np(pthread_self()));
 #else
+  static thread_local char* end = nullptr;  // of the first thread, glibc reads a file of all mappings to tell it
+  if (end) return end;
   pthread_attr_t attributes;
   pthread_getattr_np(pthread_self(), &attributes);
   void* low;
   size_t bytes;
   pthread_attr_getstack(&attributes, &low, &bytes);
   pthread_attr_destroy(&attributes);
-  return static_cast<char*>(low) + bytes;
+  return end = static_cast<char*>(low) + bytes;
 #endif
 }
 
