@@ -83,8 +83,7 @@ class Races {
   // Thread i, or a unit on its behalf, accesses memory. Marks what it writes, and reports a race with an earlier access
   // or a read of memory that nothing has written.
   // `synchronises`: a strong access orders others (an mbarrier does so by clocks of its own).
-  __attribute__((always_inline)) void check(const Accessor& accessor, unsigned i, const Event& event,
-                                            bool synchronises = true) {
+  void check(const Accessor& accessor, unsigned i, const Event& event, bool synchronises = true) {
     if (cluster_.session.only_sample) return;  // what other blocks would have written is not there
     if (event.region->fresh) check_fresh(i, event);
     if (cluster_.worker.cluster_blocks > 1) note_remote(accessor, i, event);

@@ -13,11 +13,11 @@ void Work::add(unsigned first, const Request& request) {
     for (unsigned k = 0; k < kWarpSize; ++k) ++accesses[k];
   else
     for (unsigned k = 0; k < request.count; ++k) ++accesses[request.lanes[k]];
-  const auto each = [&](auto touch) {
-    for (unsigned k = 0; k < request.count; ++k) touch(*request.events[k]);
-  };
-  if (event.kind != Kind::store) each([&](const Event& own) { footprint.reads(*own.region, own.address, own.size); });
-  if (event.kind != Kind::load) each([&](const Event& own) { footprint.writes(own.address, own.size); });
+  for (unsigned k = 0; k < request.count; ++k) {
+    const Event& own = *request.events[k];
+    if (event.kind != Kind::store) footprint.reads(*own.region, own.address, own.size);
+    if (event.kind != Kind::load) footprint.writes(own.address, own.size);
+  }
   if (event.form == Form::update) add_updates(request);
   if (!cluster_.session.asks_who_wrote || event.kind == Kind::load) return;
   for (unsigned k = 0; k < request.count; ++k) {

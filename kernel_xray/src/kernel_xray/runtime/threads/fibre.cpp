@@ -133,7 +133,7 @@ char* stack_end() {
 #if defined(__APPLE__)
   return static_cast<char*>(pthread_get_stackaddr_np(pthread_self()));
 #else
-  static thread_local char* end = nullptr;  // of the first thread, glibc reads a file of all mappings to tell it
+  static thread_local char* end = nullptr;  // kept: for the main thread, glibc parses /proc/self/maps each time
   if (end) return end;
   pthread_attr_t attributes;
   pthread_getattr_np(pthread_self(), &attributes);
