@@ -338,7 +338,7 @@ __global__ void wrong_kernel(float* out, int what) {
   if (what == 0) asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "l"(out));
   if (what < 0) asm volatile("st.shared.f32 [%0], %1;" ::"l"(tile), "f"(x));  // a generic address, which works
   if (what == 1) asm volatile("ld.global.v2.f32 {%0, %0}, [%1];" : "=f"(x) : "l"(out + 1));
-  if (what == 2) asm volatile("bar.sync 1, 48;");
+  if (what == 2) asm volatile("bar.sync 1, %0;" ::"r"(int(blockDim.x) / 2));  // 48; ptxas would refuse a constant
   if (what == 3) asm volatile("trap;");
   if (what == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared_address(tile) + 4), "l"(out));
   out[0] = x;
