@@ -144,7 +144,8 @@ struct Line {
   __device__ int64_t before(int batch) const {
     int sum = 0;
     for (int i = threadIdx.x % 32; i < batch; i += 32) sum += of_head(i);
-    return int64_t(__reduce_add_sync(kAll, sum)) * o.heads_kv;
+    for (int lane = 1; lane < 32; lane *= 2) sum += __shfl_xor_sync(kAll, sum, lane);
+    return int64_t(sum) * o.heads_kv;
   }
   __device__ int64_t begin(int part) const { return tiles * part / parts; }
   // The sequence that has a tile.

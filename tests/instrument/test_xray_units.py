@@ -278,7 +278,6 @@ NOT_TOGETHER = ("or arrive at its barriers.\n  hopper::cluster_sync();", "or arr
 RELEASED = ("hopper::wgmma_wait<1>", "hopper::wgmma_wait<2>")
 MISTAKES = {
     "matmul_wgmma": {
-        "no fence after init": ("race", LOAD_A, "kConsumers);\n    hopper::fence_init();", "kConsumers);"),
         "init seen by chance": ("race", EITHER, "__syncthreads();  // no thread waits at a b", "//"),
         "a stage released too soon": ("race", WGMMA, *RELEASED),
         "a stage read too soon": ("race", WGMMA, "hopper::wait(shared.full[pipe.stage], pipe.parity);", ""),

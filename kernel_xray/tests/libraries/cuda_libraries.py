@@ -22,7 +22,7 @@ def load(name, *libraries, **options):
         if kernel_xray.target == "gpu" and (folder / "include" / "cublas_v2.h").is_file():
             found = [next((folder / "lib").glob(f"lib{library}.so.*")) for library in libraries]
             linking = [f"-L{folder / 'lib'}", *(f"-l:{path.name}" for path in found)]
-            includes = [f"-isystem{folder / 'include'}"]
+            includes = ["-isystem", str(folder / "include")]
     options.setdefault("extra_ldflags", linking)
     return load_cases(LIBRARIES / f"{name}.cu", f"simt_library_{name}", [*flags, *includes], **options)
 

@@ -86,7 +86,7 @@ def test_refusals_are_sentences(compiler):
         for number, line in enumerate(source.read_text().splitlines(), 1)
         if "// expect: " in line
     }
-    assert len(expected) == 6
+    assert len(expected) == 5
     assert errors.keys() == expected.keys()
     for line, words in expected.items():
         assert any("not supported by the simulator: " in text and words in text for text in errors[line]), errors[line]

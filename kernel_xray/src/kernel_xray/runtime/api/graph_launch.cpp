@@ -64,8 +64,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   if (cudaError_t fault = simt::begin_work("cudaGraphLaunch")) return fault;
   const auto sorted = simt::executables().find(executable);
   if (!sorted) return failed(cudaErrorInvalidValue);
-  if (simt::capturing()) return simt::submit(stream, cudaGraphNodeTypeGraph, simt::run_in_order(*sorted));
-  return simt::stream_exists(stream) ? simt::run(*sorted) : simt::no_stream();
+  if (!simt::stream_exists(stream)) return simt::no_stream();
+  if (simt::capturing())  // CUDA 13.0 does not record it as a child graph
+    if (const auto refused = simt::refused_by_capture(stream)) return *refused;
+  return simt::run(*sorted);
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
