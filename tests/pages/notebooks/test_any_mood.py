@@ -1,6 +1,7 @@
 """Learners run cells again, and go back: no cell of a lesson minds, as far as its names allow."""
 
 import ast
+import inspect
 import os
 import re
 import symtable
@@ -8,6 +9,7 @@ from unittest import mock
 
 import nbformat
 import pytest
+import torch
 from jupyter_client.manager import start_new_kernel
 from nbformat.v4 import new_code_cell
 
@@ -103,6 +105,9 @@ def errors(cells):
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_each_cell_runs_again(path):
     cells = code_of(path)
+    overrides = inspect.signature(torch.library.register_fake).parameters["allow_override"].default
+    if not overrides and any("register_autograd" in cell.source for _, cell in cells):
+        pytest.skip("a PyTorch before the override registers an operator's derivative once, and says so")
     assert errors(cells[: len(cells) // 2]) == []
     assert errors([cell for cell in cells for _ in (1, 2)] + cells[::-1]) == []
 
