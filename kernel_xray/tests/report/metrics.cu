@@ -65,6 +65,20 @@ __global__ void diverge_kernel(float* c) {
   c[threadIdx.x + 32] = 3.0f;  // <- together
 }
 
+// In each of 800 rounds one lane goes through a branch of some blocks; the records of the lanes end in different rounds.
+__global__ void rounds_kernel(const float* a, float* c) {
+  float largest = 0, factor = 1;
+  for (int i = 0; i < 800; ++i) {
+    float value = a[i * 32 + threadIdx.x];  // <- round
+    if (value > largest) {
+      for (int k = 0; k < 3; ++k) factor *= largest + k;
+      largest = value;
+    }
+    factor += value;
+  }
+  c[threadIdx.x] = factor;  // <- after_rounds
+}
+
 // Lane i goes round i + 1 times; all lanes go on together afterwards.
 __global__ void trips_kernel(const float* a, float* c) {
   float sum = 0;
@@ -226,6 +240,7 @@ void run(const Tensor& a, const Tensor& c, int64_t which) {
       [&] { updates_kernel<<<2, 96>>>(data<float>(a), data<int>(c)); },
       [&] { rows_kernel<<<4, 32>>>(data<float>(a), data<float>(c), false); },
       [&] { rows_kernel<<<4, 32>>>(data<float>(a), data<float>(c), true); },
+      [&] { rounds_kernel<<<1, 32>>>(data<float>(a), data<float>(c)); },
   };
   launches[which]();
 }

@@ -495,6 +495,10 @@ COUNTED = {
         (numbers(32), zeros(32), 2),
         {"trip": ("load", 32, 16.5, 32), "after": ("store", 1, 32, 4)},
     ),
+    "a branch now and then brings no lane out of step": (  # lane i % 32 in round i
+        ((torch.arange(800)[:, None] % 32 == torch.arange(32)) * (1 + numbers(800)[:, None]), zeros(32), 17),
+        {"round": ("load", 800, 32, 3200), "after_rounds": ("store", 1, 32, 4)},
+    ),
     "function calls bring lanes together again": (  # 8 lanes, then all 32
         (numbers(64), zeros(32), 3),
         {"in_function": ("load", 2, 20, 5), "after_call": ("store", 1, 32, 4)},

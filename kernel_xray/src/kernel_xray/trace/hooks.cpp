@@ -93,6 +93,18 @@ inline void record_mark(Kind kind, const void* site) {
 
 }  // namespace
 
+void Lane::begin_record() {
+  std::copy(record + position, record + length, record);
+  if (filmed) {
+    values.resize(kRecordLength);
+    std::copy(values.begin() + position, values.begin() + length, values.begin());
+    std::fill(values.begin() + (length - position), values.end(), Value{});
+  }
+  checked = std::max(checked, position) - position;
+  length -= position;
+  position = 0;
+}
+
 void Lane::mark_copy() {
   if (unwatched || !length || record[length - 1].kind != Kind::store) return;
   record[length - 1].form = Form::copy;

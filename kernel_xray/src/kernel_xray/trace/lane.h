@@ -63,6 +63,7 @@ struct Value {  // of one access: its bytes, if they are known
 };
 
 constexpr size_t kRecordLength = 512;  // events that a lane may be ahead of its warp
+constexpr unsigned kFar = 64;          // events by which the replay looks ahead where lanes diverge
 
 struct Lane {                         // a lane of the warp that is running
   Event* record = nullptr;            // of kRecordLength events
@@ -70,9 +71,14 @@ struct Lane {                         // a lane of the warp that is running
   uint32_t checked = 0;               // events already checked for races
   uint32_t depth = 0;                 // of calls
   Scope scope = Scope::device;        // of its atomic accesses and fences
-  bool unwatched = false;             // nothing is recorded any more: the cluster has used up its budget
-  bool fences = false;                // it has executed a fence
-  bool paused = false;                // it has stopped where it may wait for another thread
+  // Whether it stopped at a full record, of which fewer than `events` are left: there is more to look ahead at.
+  bool short_of(unsigned events) const { return length == kRecordLength && length - position < events; }
+  // Makes room for what it does next, behind the events that are left.
+  void begin_record();
+
+  bool unwatched = false;  // nothing is recorded any more: the cluster has used up its budget
+  bool fences = false;     // it has executed a fence
+  bool paused = false;     // it has stopped where it may wait for another thread
   uint64_t paused_pc = 0;
   Event* stored = nullptr;  // the last plain store, whose value is not known yet; of a filmed lane the last access
   const void* stored_at = nullptr;

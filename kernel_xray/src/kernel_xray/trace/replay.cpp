@@ -10,7 +10,6 @@ namespace {
 constexpr uint64_t kFirstSteps = 12;  // of a launch: some are in the kernel itself
 
 // How many events until a lane reaches a key; kFar if that is not soon.
-constexpr unsigned kFar = 64;
 unsigned distance(const Lane& lane, uint64_t key) {
   const unsigned end = std::min(lane.length, lane.position + kFar);
   for (unsigned i = lane.position + 1; i < end; ++i)
@@ -42,6 +41,9 @@ inline void Replay::check(unsigned i, const Event& event) {
 // Whether the thread has more to record once its events are replayed: it runs again, or returns from an ordered call.
 bool Replay::goes_on(unsigned i) const { return cluster_.ready(i) || cluster_.waits(i, FibreThread::Waiting::turn); }
 
+// Whether the thread's record ends before what the choice of a key may look at, and the thread can go on.
+inline bool Replay::ends_early(unsigned i) const { return cluster_.lane(i).short_of(kFar) && cluster_.ready(i); }
+
 void Replay::run(unsigned warp, bool all) {
   const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
   uint64_t head[kWarpSize];  // keys of the lanes' next events
@@ -51,7 +53,8 @@ void Replay::run(unsigned warp, bool all) {
   }
   Request request;
   bool starved = false;
-  for (unsigned k = 0; k < n && !all; ++k) starved = starved || (head[k] == kNoKey && goes_on(first + k));
+  for (unsigned k = 0; k < n && !all; ++k)
+    starved = starved || (head[k] == kNoKey ? goes_on(first + k) : ends_early(first + k));
   bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
   while (!starved && cluster_.steps_left) {
     const uint64_t key = together ? head[0] : next_key(head, n);
@@ -65,7 +68,7 @@ void Replay::run(unsigned warp, bool all) {
         request.lanes[request.count++] = k;
         const bool more = lane.position < lane.length;
         head[k] = more ? lane.record[lane.position].key : kNoKey;
-        starved = starved || (!more && !all && goes_on(first + k));
+        starved = starved || (!all && (more ? ends_early(first + k) : goes_on(first + k)));
       }
       together = together && head[k] == head[0];
     }

@@ -65,7 +65,7 @@ void Scheduler::run_warp(unsigned warp) {
       const Lane& lane = cluster_.lane(i);
       if (!cluster_.ready(i)) continue;
       any = true;
-      if (lane.position == lane.length) resume(i);
+      if (lane.position == lane.length || lane.short_of(2 * kFar)) resume(i);
       if (cluster_.hopeless) return;
     }
     if (!any) return;
@@ -164,12 +164,11 @@ bool polls(const Lane& lane) {
 void Scheduler::resume(unsigned i) {
   Lane& lane = cluster_.lane(i);
   Cluster::State& state = cluster_.state[i];
-  lane.length = lane.position = lane.checked = 0;
+  lane.begin_record();
   lane.depth = state.depth;
   lane.scope = state.scope;
   lane.unwatched = cluster_.unwatched;
   lane.paused = false;
-  if (lane.filmed) lane.values.assign(kRecordLength, {});
   lane.stack = reinterpret_cast<uint64_t>(cluster_.worker.stacks.low(i));
   do {
     if (lane.unknown && !asked_ && cluster_.session.ask) {
