@@ -41,8 +41,12 @@ inline void Replay::check(unsigned i, const Event& event) {
 // Whether the thread has more to record once its events are replayed: it runs again, or returns from an ordered call.
 bool Replay::goes_on(unsigned i) const { return cluster_.ready(i) || cluster_.waits(i, FibreThread::Waiting::turn); }
 
-// Whether the thread's record ends before what the choice of a key may look at, and the thread can go on.
-inline bool Replay::ends_early(unsigned i) const { return cluster_.lane(i).short_of(kFar) && cluster_.ready(i); }
+// Whether a record ends before what the choice of a key may look at, and its lane can go on.
+bool Replay::ends_early(unsigned first, unsigned n) const {
+  for (unsigned k = 0; k < n; ++k)
+    if (cluster_.lanes[k].short_of(kFar) && cluster_.ready(first + k)) return true;
+  return false;
+}
 
 void Replay::run(unsigned warp, bool all) {
   const unsigned first = warp * kWarpSize, n = cluster_.lanes_of(warp);
@@ -53,10 +57,10 @@ void Replay::run(unsigned warp, bool all) {
   }
   Request request;
   bool starved = false;
-  for (unsigned k = 0; k < n && !all; ++k)
-    starved = starved || (head[k] == kNoKey ? goes_on(first + k) : ends_early(first + k));
+  for (unsigned k = 0; k < n && !all; ++k) starved = starved || (head[k] == kNoKey && goes_on(first + k));
   bool together = std::all_of(head + 1, head + n, [&](uint64_t key) { return key == head[0]; });
   while (!starved && cluster_.steps_left) {
+    if (!together && !all && ends_early(first, n)) break;
     const uint64_t key = together ? head[0] : next_key(head, n);
     if (key == kNoKey) break;
     request.count = 0;
@@ -68,7 +72,7 @@ void Replay::run(unsigned warp, bool all) {
         request.lanes[request.count++] = k;
         const bool more = lane.position < lane.length;
         head[k] = more ? lane.record[lane.position].key : kNoKey;
-        starved = starved || (!all && (more ? ends_early(first + k) : goes_on(first + k)));
+        starved = starved || (!more && !all && goes_on(first + k));
       }
       together = together && head[k] == head[0];
     }

@@ -31,7 +31,7 @@ class Replay {
         info_(info) {}
 
   // Replays until the record of some lane that can still run is empty, since its next event might precede the others, or
-  // too short to look ahead. `all`: replays everything, so that another warp can take its turn.
+  // too short to look ahead where lanes diverge. `all`: replays everything, so that another warp can take its turn.
   void run(unsigned warp, bool all = false);
   // Checks the record of thread i for races, as far as it has not been checked.
   void check(unsigned i);
@@ -43,7 +43,7 @@ class Replay {
   static constexpr uint64_t kNoKey = ~uint64_t{0};
   uint64_t next_key(const uint64_t* head, unsigned n) const;
   bool goes_on(unsigned i) const;
-  bool ends_early(unsigned i) const;
+  bool ends_early(unsigned first, unsigned n) const;
   void check(unsigned i, const Event& event);
   Counts& counts(const Event& event);
 
