@@ -71,14 +71,9 @@ struct Lane {                         // a lane of the warp that is running
   uint32_t checked = 0;               // events already checked for races
   uint32_t depth = 0;                 // of calls
   Scope scope = Scope::device;        // of its atomic accesses and fences
-  // Whether it stopped at a full record, of which fewer than `events` are left: there is more to look ahead at.
-  bool short_of(unsigned events) const { return length == kRecordLength && length - position < events; }
-  // Makes room for what it does next, behind the events that are left.
-  void begin_record();
-
-  bool unwatched = false;  // nothing is recorded any more: the cluster has used up its budget
-  bool fences = false;     // it has executed a fence
-  bool paused = false;     // it has stopped where it may wait for another thread
+  bool unwatched = false;             // nothing is recorded any more: the cluster has used up its budget
+  bool fences = false;                // it has executed a fence
+  bool paused = false;                // it has stopped where it may wait for another thread
   uint64_t paused_pc = 0;
   Event* stored = nullptr;  // the last plain store, whose value is not known yet; of a filmed lane the last access
   const void* stored_at = nullptr;
@@ -88,6 +83,10 @@ struct Lane {                         // a lane of the warp that is running
   bool filmed = false;        // the values of all accesses are noted (film.h)
   std::vector<Value> values;  // of the events in the record, if filmed
 
+  // Whether it stopped at a full record, of which fewer than `events` are left: there is more to look ahead at.
+  bool short_of(unsigned events) const { return length == kRecordLength && length - position < events; }
+  // Makes room for what it does next, behind the events that are left.
+  void begin_record();
   void mark_copy();                                       // the access that it has just made is that of a cp.async
   void land(void* to, unsigned bytes, const void* site);  // a copy is there: the lane has waited for it
   void note_stored_value();  // a hook precedes its store, so the value is read at the lane's next event
