@@ -299,16 +299,20 @@ def set_up(venv: Path, only_this_python: bool = False, further: Iterable[str] = 
         say(f"{venv} was set up in {owner}: a notebook or command that make did not start uses the helpers of {owner}")
     if ready and stamp.get("sources") == fingerprint() and set(extras) <= set(stamp["extras"]):
         return
-    if not ready:
-        make_venv(venv)
-    extras = sorted({*extras, *(stamp.get("extras", []) if ready else [])})
-    say(f"installing the packages [{', '.join(extras) or 'of the lessons'}] (takes minutes, once)")
-    for name in (STAMP, LOG):
-        (venv / name).unlink(missing_ok=True)
-    with in_the_making(sys.executable, "-S", "-c", SIMULATOR):  # while the download leaves the cores idle
-        install(venv, extras)
+    with in_the_making(sys.executable, "-S", "-c", SIMULATOR) as simulator:  # while the download leaves the cores idle
+        try:
+            if not ready:
+                make_venv(venv)
+            extras = sorted({*extras, *(stamp.get("extras", []) if ready else [])})
+            say(f"installing the packages [{', '.join(extras) or 'of the lessons'}] (takes minutes, once)")
+            for name in (STAMP, LOG):
+                (venv / name).unlink(missing_ok=True)
+            install(venv, extras)
+        except SetUpError:
+            simulator.kill()
+            raise
         say("building what all kernels share, once")
-    in_the_making(venv / "bin" / "python", "-c", SHARED).wait()
+        in_the_making(venv / "bin" / "python", "-c", SHARED).wait()
     (venv / IPYTHON).parent.mkdir(parents=True, exist_ok=True)
     (venv / IPYTHON).write_text(EXTENSION)
     shutil.copytree(LABEXTENSION, venv / "share" / "jupyter" / "labextensions" / LABEXTENSION.name, dirs_exist_ok=True)

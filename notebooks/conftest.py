@@ -19,18 +19,21 @@
   attention, the choice of a product's tiles and lesson 10's steps are checked by TESTS=all alone: a change of these
   kernels wants it, or their lesson: `pytest --nbval-lax notebooks/07_softmax.ipynb`.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
+- Kernels are forks of one process that has imported PyTorch (see helpers/pages/notebooks/forked.py).
 """
 
 import os
 import sys
 import time
 from queue import Empty
+from unittest import mock
 
 import nbval.plugin
 import pytest
+from jupyter_client.provisioning import local_provisioner
 from nbval.kernel import RunningKernel
 
-from helpers.pages.notebooks import quotes
+from helpers.pages.notebooks import forked, quotes
 from kernel_xray.machine import toolchain
 from kernel_xray.machine.progress import MARK
 
@@ -54,7 +57,11 @@ class CourseKernel(RunningKernel):
         before = {name: os.environ.get(name) for name in changed}
         self._set_environment(changed)
         try:
-            super().__init__(*args, **kwargs)
+            launch = (
+                forked.launch if forked.ADDRESS in os.environ else local_provisioner.launch_kernel
+            )
+            with mock.patch.object(local_provisioner, "launch_kernel", launch):
+                super().__init__(*args, **kwargs)
         finally:
             self._set_environment(before)
 
@@ -96,6 +103,11 @@ class CourseKernel(RunningKernel):
 
 
 nbval.plugin.RunningKernel = CourseKernel
+
+
+def pytest_configure(config):
+    if not config.option.collectonly:
+        config.add_cleanup(forked.start())
 
 
 def pytest_itemcollected(item):
