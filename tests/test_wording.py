@@ -38,18 +38,21 @@ PHRASES = {
     r"\bAbsolutely that\b": "in absolute terms",
 }
 COMPILED = {re.compile(phrase, re.IGNORECASE): better for phrase, better in PHRASES.items()}
+# Any of them, in lower case: nearly all texts have none, and need no second look.
+ANY = re.compile(r"\b(?:" + "|".join(phrase.removeprefix(r"\b") for phrase in PHRASES).lower() + ")")
+MARK = re.compile(r"^[ \t]*(?://|#|\*)", re.MULTILINE)  # of a comment, at the start of a line
 LEFT_OUT = {"LICENSE", "tests/test_wording.py"}
 NOT_TEXT = {".json", ".png"}
 
 
 def found_in(text: str) -> Iterator[tuple[int, str, str]]:
     """Line number, phrase and replacement of each hit. A phrase may run over the end of a line, and of a comment's."""
+    flat = " ".join(MARK.sub("", text).split())
+    if not ANY.search(flat.lower()):
+        return
     words = [  # each with the number of its line; marks of comments are not words
-        (word, number)
-        for number, line in enumerate(text.split("\n"), start=1)
-        for word in re.sub(r"^[ \t]*(?://|#|\*)", "", line).split()
+        (word, number) for number, line in enumerate(text.split("\n"), start=1) for word in MARK.sub("", line).split()
     ]
-    flat = " ".join(word for word, _ in words)
     starts = list(itertools.accumulate((len(word) + 1 for word, _ in words), initial=0))
     for pattern, better in COMPILED.items():
         for match in pattern.finditer(flat):

@@ -22,6 +22,7 @@ SECONDS = 600
 _HERE = "127.0.0.1"
 # Slow imports. Not the course's own modules: after an edit, the next call must import them again.
 _SLOW = ["torch.distributed.fsdp", "torch.distributed.tensor.experimental"]
+_SLOW += ["torch._dynamo", "torch.utils.cpp_extension"]
 
 
 def call(work: Work, processes: int, arguments: Sequence[str] = (), seconds: float = SECONDS) -> Any:
