@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 
 PRELOADED = ("numpy", "torch", "torch._inductor.utils", "matplotlib.figure", "ipykernel.ipkernel", "ipykernel.zmqshell")
+RUN = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"  # -m would import `helpers`
 ADDRESS = "KERNEL_LADDER_FORKS"  # the socket's path
 
 
@@ -37,7 +38,7 @@ def start() -> Callable[[], object]:
         server.bind(os.environ[ADDRESS])
         server.listen()
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(server.fileno())],
+            [sys.executable, "-c", RUN, __file__, str(server.fileno())],
             stdin=subprocess.PIPE,  # it ends with its input, so also if this process dies
             stdout=subprocess.DEVNULL,
             pass_fds=[server.fileno()],
@@ -128,4 +129,4 @@ def become(module: str, arguments: list[str], env: dict[str, str], cwd: str) -> 
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[2])))
