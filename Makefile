@@ -2,15 +2,15 @@
 #
 #   PYTHON=/path/to/python3   the Python to make .venv from (3.10 to 3.14)
 #   VENV=DIR                  another place for the environment; VENV=none runs in $(PYTHON) as it is (conda)
-#   WORKERS=N                 processes that share the tests (default: one more than cores, at most 8)
+#   WORKERS=N                 processes that share the tests (default: one for each core, 2 to 8)
 #   TESTS=all                 `make test` also runs the tests marked slow: an hour or two on two cores
 #   ARGS="..."                further arguments for JupyterLab, pytest, the course or the benchmarks
 #
 # Works with GNU make 3.81 too, the version that macOS ships.
 
 VENV ?= .venv
-# One more than cores: a worker often waits for a child process. At most 8.
-WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); if [ "$$n" -lt 7 ]; then expr "$$n" + 1; else echo 8; fi)
+# With one more than cores, two cores take as long, and a tenth more CPU time.
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); if [ "$$n" -lt 2 ]; then echo 2; elif [ "$$n" -gt 8 ]; then echo 8; else echo "$$n"; fi)
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 
