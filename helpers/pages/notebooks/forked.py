@@ -53,17 +53,6 @@ def start() -> Callable[[], object]:
     return end
 
 
-def launch(command: list[str], env: dict[str, str], cwd: str | None = None, **unused) -> "Forked":
-    """Starts `command`, [PYTHON, ..., "-m", MODULE, ARGUMENT, ...], as jupyter_client.launcher.launch_kernel does."""
-    module, *arguments = command[command.index("-m") + 1 :]
-    request = {"module": module, "arguments": arguments, "env": env, "cwd": os.fspath(cwd or os.getcwd())}
-    with socket.socket(socket.AF_UNIX) as client:
-        client.connect(os.environ[ADDRESS])
-        with client.makefile("rw") as stream:
-            print(json.dumps(request), file=stream, flush=True)
-            return Forked(int(stream.readline()))
-
-
 class Forked:
     """The part of subprocess.Popen that jupyter_client uses, for a process that is not a child of this one."""
 
@@ -96,6 +85,20 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+def launch(command: list[str], env: dict[str, str], cwd: str | None = None, **unused) -> Forked:
+    """Starts `command`, [PYTHON, ..., "-m", MODULE, ARGUMENT, ...], as jupyter_client.launcher.launch_kernel does."""
+    module, *arguments = command[command.index("-m") + 1 :]
+    request = {"module": module, "arguments": arguments, "env": env, "cwd": os.fspath(cwd or os.getcwd())}
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(os.environ[ADDRESS])
+        with client.makefile("rw") as stream:
+            print(json.dumps(request), file=stream, flush=True)
+            answer = stream.readline()
+    if not answer:
+        raise RuntimeError("the process that forks kernels has ended; what it printed last says why")
+    return Forked(int(answer))
 
 
 def serve(server: socket.socket) -> None:
