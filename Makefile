@@ -10,7 +10,7 @@
 
 VENV ?= .venv
 # With one more than cores, two cores take as long, and a tenth more CPU time.
-WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); if [ "$$n" -lt 2 ]; then echo 2; elif [ "$$n" -gt 8 ]; then echo 8; else echo "$$n"; fi)
+WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 2 ? 2 : n > 8 ? 8 : n)))
 ARGS ?=
 LAB_ARGS ?= $(ARGS)
 

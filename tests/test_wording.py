@@ -3,7 +3,6 @@
 Outputs of notebooks and recorded results are what a run printed, and are left out.
 """
 
-import bisect
 import itertools
 import json
 import re
@@ -37,9 +36,8 @@ PHRASES = {
     r"\bNowhere does\b": "subject first",
     r"\bAbsolutely that\b": "in absolute terms",
 }
-COMPILED = {re.compile(phrase, re.IGNORECASE): better for phrase, better in PHRASES.items()}
-# Any of them, in lower case: nearly all texts have none, and need no second look.
-ANY = re.compile(r"\b(?:" + "|".join(phrase.removeprefix(r"\b") for phrase in PHRASES).lower() + ")")
+# All in one, which each file is searched for once: a phrase begins at a word, and is a group without groups in it.
+ANY = re.compile(r"\b(?:" + "|".join(f"({phrase})" for phrase in PHRASES).replace(r"(\b", "(") + ")", re.IGNORECASE)
 MARK = re.compile(r"^[ \t]*(?://|#|\*)", re.MULTILINE)  # of a comment, at the start of a line
 LEFT_OUT = {"LICENSE", "tests/test_wording.py"}
 NOT_TEXT = {".json", ".png"}
@@ -47,16 +45,13 @@ NOT_TEXT = {".json", ".png"}
 
 def found_in(text: str) -> Iterator[tuple[int, str, str]]:
     """Line number, phrase and replacement of each hit. A phrase may run over the end of a line, and of a comment's."""
-    flat = " ".join(MARK.sub("", text).split())
-    if not ANY.search(flat.lower()):
-        return
-    words = [  # each with the number of its line; marks of comments are not words
-        (word, number) for number, line in enumerate(text.split("\n"), start=1) for word in MARK.sub("", line).split()
-    ]
-    starts = list(itertools.accumulate((len(word) + 1 for word, _ in words), initial=0))
-    for pattern, better in COMPILED.items():
-        for match in pattern.finditer(flat):
-            yield words[bisect.bisect_right(starts, match.start()) - 1][1], match[0], better
+    lines = [line.split() for line in MARK.sub("", text).split("\n")]  # marks of comments are not words
+    flat = " ".join(itertools.chain.from_iterable(lines))
+    for match in ANY.finditer(flat):
+        words = flat.count(" ", 0, match.start())  # before it
+        ends = itertools.accumulate(map(len, lines))
+        line = next(number for number, end in enumerate(ends, start=1) if end > words)
+        yield line, match[0], list(PHRASES.values())[match.lastindex - 1]
 
 
 def text_of(path: Path) -> str:

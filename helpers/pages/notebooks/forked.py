@@ -102,7 +102,7 @@ def launch(command: list[str], env: dict[str, str], cwd: str | None = None, **un
 
 
 def serve(server: socket.socket) -> None:
-    """Answers each request with the number of a new process, until this one's input ends."""
+    """Answers each request with the ID of its process, until this one's input ends."""
     for module in PRELOADED:
         importlib.import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that the system forgets a kernel that has ended

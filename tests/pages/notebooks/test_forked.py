@@ -13,7 +13,7 @@ import json, os, sys
 seen = {
     "loaded": [name for name in ("torch", "helpers", "kernel_xray") if name in sys.modules],
     "argv": sys.argv[1:], "name": __name__, "cwd": os.getcwd(), "variable": os.environ.get("PROBE"),
-    "unset": "PYTEST_CURRENT_TEST" in os.environ, "leads its group": os.getpgrp() == os.getpid(),
+    "inherits a variable": "PYTEST_CURRENT_TEST" in os.environ, "leads its group": os.getpgrp() == os.getpid(),
 }
 with open("seen.part", "w") as file:
     json.dump(seen, file)
@@ -37,6 +37,6 @@ def test_a_fork_has_its_own_arguments_folder_and_environment_and_nothing_of_the_
         "name": "__main__",
         "cwd": str(tmp_path),
         "variable": "ä b",
-        "unset": False,
+        "inherits a variable": False,
         "leads its group": True,
     }

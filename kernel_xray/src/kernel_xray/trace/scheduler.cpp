@@ -65,6 +65,7 @@ void Scheduler::run_warp(unsigned warp) {
       const Lane& lane = cluster_.lane(i);
       if (!cluster_.ready(i)) continue;
       any = true;
+      // Twice what the replay looks at: with less, it would soon come back for this lane.
       if (lane.position == lane.length || lane.short_of(2 * kFar)) resume(i);
       if (cluster_.hopeless) return;
     }
