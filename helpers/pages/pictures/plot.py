@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -87,12 +88,12 @@ def grid_and_blocks(grid: tuple[int, ...], block: tuple[int, ...]) -> Picture:
         colour = COLOURS[k % len(COLOURS)]
         title = f"block ({i}, {j})" if two_d else f"block {i}"
         ax.text(x0, y0 - 0.2 * head, title, color=INK, fontsize=_fit(title, bx * inch, 10), ha="left", va="bottom")
-        for t in range(bx * by):
+        squares = [Rectangle((x0 + t % bx, y0 + t // bx), 1, 1) for t in range(bx * by)]
+        ax.add_collection(PatchCollection(squares, facecolor=colour, edgecolor="white", linewidth=0.7))
+        for t in range(bx * by) if label_threads else ():
             tx, ty = t % bx, t // bx
-            ax.add_patch(Rectangle((x0 + tx, y0 + ty), 1, 1, facecolor=colour, edgecolor="white", linewidth=0.7))
-            if label_threads:
-                text = f"{tx},{ty}" if two_d else f"{tx}"
-                ax.text(x0 + tx + 0.5, y0 + ty + 0.5, text, color="white", fontsize=8, ha="center", va="center")
+            text = f"{tx},{ty}" if two_d else f"{tx}"
+            ax.text(x0 + tx + 0.5, y0 + ty + 0.5, text, color="white", fontsize=8, ha="center", va="center")
     what = "x,y inside a square: threadIdx" if two_d else "number inside a square: threadIdx.x"
     caption(ax, f"gridDim = ({gx}, {gy}), blockDim = ({bx}, {by})" + (f"; {what}" if label_threads else ""))
     return figure

@@ -2,6 +2,8 @@
 
 import io
 
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image  # comes with matplotlib
 
@@ -22,9 +24,13 @@ class Picture(Figure):
 
     def _repr_png_(self) -> tuple[bytes, dict]:
         """The picture at twice its displayed density, for sharp text, and in 256 colours, for small files."""
-        full, small = io.BytesIO(), io.BytesIO()
-        self.savefig(full, format="png", dpi=200)
-        Image.open(full).convert("RGB").quantize(256, method=Image.Quantize.FASTOCTREE).save(
-            small, format="png", optimize=True
-        )
+        density, small = self.dpi, io.BytesIO()
+        self.dpi = 200
+        try:
+            canvas = FigureCanvasAgg(self)
+            canvas.draw()  # once; savefig would draw twice, to lay out first
+            full = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+        finally:
+            self.dpi = density
+        full.quantize(256, method=Image.Quantize.FASTOCTREE).save(small, format="png", optimize=True)
         return small.getvalue(), {"width": int(WIDTH * 100)}

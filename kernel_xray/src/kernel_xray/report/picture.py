@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matplotlib import colormaps
+from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
 from kernel_xray.report.canvas import INK, Picture
@@ -224,11 +225,11 @@ def _banks(axes: Axes, record: Request) -> None:
     top, rows, height = 4.2, _wavefronts(record), _row_height(record)
     for bank in range(_BANKS):
         axes.text(bank + 0.5, top - 0.12, str(bank), ha="center", va="bottom", fontsize=5.5, color=INK)
-    y, seen = top, set()
+    y, seen, idle = top, set(), []
     for phase, row in rows:
         for bank in range(_BANKS):
             if bank not in row:
-                axes.add_patch(Rectangle((bank + 0.06, y + 0.05), 0.88, height - 0.1, facecolor=_UNUSED, linewidth=0))
+                idle.append(Rectangle((bank + 0.06, y + 0.05), 0.88, height - 0.1))
                 continue
             _, lanes = row[bank]
             text = str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}"
@@ -238,5 +239,6 @@ def _banks(axes: Axes, record: Request) -> None:
                     _ray(axes, lane, bank + 0.5, top - 0.65)
                     seen.add((phase, lane))
         y += height
+    axes.add_collection(PatchCollection(idle, facecolor=_UNUSED, linewidth=0))  # at once: there may be a thousand
     what = f"the 32 banks, one row per wavefront: {count_text(len(rows), 'row')}; grey banks are idle"
     _caption(axes, y + 0.75, f"above: the 32 lanes of a warp · below: {what}")
