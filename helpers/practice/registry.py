@@ -60,18 +60,25 @@ def exercises() -> list[Exercise]:
     if not found:
         raise RuntimeError(f"no exercises: {folder()} is empty; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
-    return [
-        Exercise(path.stem, marked.lesson, marked.title, MY_LESSONS / "exercises" / path.name, path)
-        for marked, path in found
-    ]
+    return [_exercise(path, marked) for marked, path in found]
 
 
 def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
-    found = next((exercise for exercise in exercises() if exercise.name == name), None)
-    if found is None:
-        raise UnknownExercise(name)
-    return found
+    path = _path(name)
+    return _exercise(path, _read(path, path.stat().st_mtime_ns))
+
+
+def _exercise(path: Path, marked: Marked) -> Exercise:
+    return Exercise(path.stem, marked.lesson, marked.title, MY_LESSONS / "exercises" / path.name, path)
+
+
+def _path(name: str) -> Path:
+    for suffix in SUFFIXES if name.isidentifier() else ():  # "../x" is a path, not a name
+        path = folder() / f"{name}{suffix}"
+        if path.is_file():
+            return path
+    raise UnknownExercise(name)
 
 
 def following(name: str) -> Exercise | None:
@@ -82,11 +89,8 @@ def following(name: str) -> Exercise | None:
 
 def read(name: str) -> Marked:
     """The parsed solution file of exercise `name`. Raises UnknownExercise."""
-    for suffix in SUFFIXES:
-        path = folder() / f"{name}{suffix}"
-        if path.is_file():
-            return _read(path, path.stat().st_mtime_ns)
-    raise UnknownExercise(name)
+    path = _path(name)
+    return _read(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)

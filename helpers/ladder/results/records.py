@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +120,15 @@ def _each(op: str | None, folder: Path) -> Iterator[Recorded]:
     for path in sorted(folder.glob("*.json")):
         if path.stem in OTHER_KINDS:
             continue
-        document = read(path)
+        written = path.stat()
+        document = _read(path, written.st_mtime_ns, written.st_size)
         yield Recorded(path, document["machine"], [r for r in document["records"] if op in (None, r["op"])])
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, modified: int, size: int) -> dict:
+    """The document, read once for each state of the file; nobody changes it."""
+    return read(path)
 
 
 def find(

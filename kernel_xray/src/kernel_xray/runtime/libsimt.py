@@ -75,8 +75,8 @@ def headers_digest() -> str:
 _State = tuple[tuple[str, int, int], ...]  # path, bytes and time of writing of each file
 
 
-def _state(files: list[Path]) -> _State:
-    statuses = [(str(path), path.stat()) for path in files]
+def _state(files: list[str]) -> _State:
+    statuses = [(path, os.stat(path)) for path in files]
     return tuple((path, status.st_size, status.st_mtime_ns) for path, status in statuses)
 
 
@@ -107,8 +107,8 @@ def runtime_key() -> str:
     return _place("simt", _runtime_files(), [])[1]
 
 
-def _runtime_files() -> list[Path]:
-    return [path for place in _IN_LIBSIMT for path in _files(place) if path.suffix in _SUFFIXES]
+def _runtime_files() -> list[str]:
+    return [path for place in _IN_LIBSIMT for path in _files(place) if path.endswith(_SUFFIXES)]
 
 
 def cuda_libraries() -> Path:
@@ -116,8 +116,8 @@ def cuda_libraries() -> Path:
     return _library("simt-libraries", _library_files(), linked(runtime_library(), "simt"))
 
 
-def _library_files() -> list[Path]:
-    return [path for path in _files(LIBRARIES) if LIBRARY_HEADERS not in path.parents]
+def _library_files() -> list[str]:
+    return [path for path in _files(LIBRARIES) if not path.startswith(f"{LIBRARY_HEADERS}{os.sep}")]
 
 
 def linked(folder: Path, name: str) -> list[str]:
@@ -125,27 +125,27 @@ def linked(folder: Path, name: str) -> list[str]:
     return [f"-L{folder}", f"-l{name}", f"-Wl,-rpath,{folder}"]
 
 
-def _library(name: str, files: list[Path], libraries: list[str]) -> Path:
+def _library(name: str, files: list[str], libraries: list[str]) -> Path:
     folder, key = _place(name, files, libraries)
     library = folder / f"lib{name}.so"
     what = "the simulator" if name == "simt" else "the simulator's part of CUDA's libraries"
 
     def make() -> Path:
         with Progress(f"building {what}, once for all kernels"):
-            _compile([path for path in files if path.suffix == ".cpp"], library, libraries)
+            _compile([path for path in files if path.endswith(".cpp")], library, libraries)
         return library
 
     artifacts.built(folder, key, make)
     return folder
 
 
-def _place(name: str, files: list[Path], libraries: list[str]) -> tuple[Path, str]:
+def _place(name: str, files: list[str], libraries: list[str]) -> tuple[Path, str]:
     """The folder of a library in the cache, and its key."""
     key = _key(_state(files), headers_digest(), compiler(), tuple(libraries))
     return cache.root() / f"{name}-{key}", key
 
 
-def _compile(sources: list[Path], library: Path, libraries: list[str]) -> None:
+def _compile(sources: list[str], library: Path, libraries: list[str]) -> None:
     folder = library.parent
     units = _units(sources, folder)
     objects = [unit.with_suffix(".o") for unit in units]
@@ -165,14 +165,14 @@ def _level(unit: Path) -> str:
     return _LEVELS.get(unit.stem.rpartition("_")[0], "-O2")
 
 
-def _units(sources: list[Path], folder: Path) -> list[Path]:
+def _units(sources: list[str], folder: Path) -> list[Path]:
     """Files in `folder` that include the sources, some of one folder each: so no two of these give a name twice."""
     units = []
-    for place, together in groupby(sources, lambda source: source.parent):
+    for place, together in groupby(sources, os.path.dirname):
         paths = list(together)
         parts = -(-len(paths) // _TOGETHER)
         for i in range(parts):
-            units.append(folder / f"{place.name}_{i}.cpp")
+            units.append(folder / f"{os.path.basename(place)}_{i}.cpp")
             units[-1].write_text("".join(f'#include "{path}"\n' for path in paths[i::parts]))
     return units
 
@@ -192,6 +192,6 @@ def run_compiler(arguments: list[str], output: Path) -> None:
     partial.rename(output)
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files in a folder, or the file itself."""
-    return sorted(Path(place, name) for place, _, names in os.walk(folder) for name in names) or [folder]
+def _files(folder: Path) -> list[str]:
+    """The paths of the files in a folder, or of the file itself; as text, since each load asks for hundreds."""
+    return sorted(f"{place}{os.sep}{name}" for place, _, names in os.walk(folder) for name in names) or [str(folder)]

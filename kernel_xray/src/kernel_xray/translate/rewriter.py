@@ -30,7 +30,6 @@ from kernel_xray.translate.lexer import DEFINE, Token
 from kernel_xray.translate.member_templates import calls_member_template, member_templates
 from kernel_xray.translate.mutual_calls import with_calls_apart
 from kernel_xray.translate.names import BUILT_IN, is_use
-from kernel_xray.translate.ptx import rewrite_asm
 from kernel_xray.translate.ptx_macros import ASM, Macro, Macros
 from kernel_xray.translate.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from kernel_xray.translate.shared_memory import rewrite_shared, shared_words
@@ -120,6 +119,8 @@ def rewrite(
         elif word == "cudaDeviceSynchronize" and i < device_until:
             refuse(text, token, WAIT_IN_KERNEL)
         elif word in ASM or (word in macros.statements and text.text(i + 1) == "("):
+            from kernel_xray.translate.ptx import rewrite_asm  # makes a table of rules, which few sources need
+
             rewrite_asm(text, i, macros, text.in_macro(i) or not scopes.at_namespace)
         elif word in TEXTURES and _declares_template(text, i):
             refuse(text, token, TEXTURES[word])
