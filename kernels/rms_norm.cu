@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
                                  row.first - y * columns - shift, columns, row.count,
                                  threads, T(0));
   W squares[1] = {0}, single[2] = {0, 0};
-  T w_single[2];
+  T w_single[2] = {T(0), T(0)};
   row.each_single([&](int64_t i, int k) {
     single[k] = W(x[i]);
     w_single[k] = weight[i - y * columns];

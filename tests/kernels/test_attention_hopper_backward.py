@@ -33,15 +33,39 @@ def agrees(function, shape, causal, deterministic=False):
     return all(error(x, y) < 0.01 for x, y in zip(got, exact, strict=True))
 
 
+class Rounds(torch.autograd.Function):
+    """x, or its gradient, as the kernel gives it to a product: in bfloat16."""
+
+    @staticmethod
+    def forward(ctx, x, gradient):
+        ctx.gradient = gradient
+        return x if gradient else x.bfloat16().to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.bfloat16().to(grad.dtype) if ctx.gradient else grad, None
+
+
+def rounded(q, k, v, causal):
+    """Attention whose only roundings are those that two products need: of the weights and of the scores' gradients."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = Rounds.apply(q @ k.mT * q.shape[-1] ** -0.5, True)
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+    return Rounds.apply(scores.softmax(-1), False) @ v
+
+
+# PyTorch's own roundings depend on the processor, so its error is not the only measure.
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_its_error_is_that_of_pytorch(shape, causal):
+def test_its_error_is_that_of_pytorch_or_of_rounding(shape, causal):
     q, k, v, grad, _ = arguments(shape, torch.bfloat16, batch=2)
     exact = results(lambda *x, causal: reference(*x, causal)[0], *(x.double() for x in (q, k, v, grad)), causal=causal)
     ours = results(lambda *x, causal: operators.attention_hopper()(*x, causal)[0], q, k, v, grad, causal=causal)
     theirs = results(pytorch_attention, q, k, v, grad, is_causal=causal)
-    for x, y, z in zip(ours[1:], theirs[1:], exact[1:], strict=True):
-        assert error(x, z) <= 1.5 * error(y, z) + FLOOR[torch.bfloat16]
+    least = [x.bfloat16() for x in results(rounded, *(x.double() for x in (q, k, v, grad)), causal=causal)]
+    for x, *measures, z in zip(ours[1:], theirs[1:], least[1:], exact[1:], strict=True):
+        assert error(x, z) <= 1.5 * max(error(y, z) for y in measures) + FLOOR[torch.bfloat16]
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -130,5 +130,5 @@ def test_an_xray_sees_a_cooperative_grid(traced):
 def test_an_xray_refuses_a_grid_that_is_too_large(traced):
     with pytest.raises(kernel_xray.KernelFault, match="an X-ray of a cooperative grid of 9 blocks of 32 threads"):
         traced.race([zeros(9), zeros(9)], [1, 32])
-    with pytest.raises(kernel_xray.KernelFault, match="8 blocks of 256 threads"):
-        traced.race([zeros(8), zeros(8)], [1, 256])
+    with pytest.raises(kernel_xray.KernelFault, match="8 blocks of 288 threads"):
+        traced.race([zeros(8), zeros(8)], [1, 288])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from simt_programs import COMPILERS, CROSS
 
 from kernel_xray.machine.paths import INCLUDE
@@ -138,7 +139,7 @@ def test_conversion_to_and_from_pytorch_types(compiler, flags):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("nvidia-smi")), reason="needs an NVIDIA GPU and nvcc")
+@pytest.mark.skipif(not (shutil.which("nvcc") and torch.cuda.is_available()), reason="needs an NVIDIA GPU and nvcc")
 def test_agreement_with_a_gpu(tmp_path):
     """Each function returns the GPU's bits on 65,536 inputs; where the GPU approximates, within one step of 16 bits."""
     source = str(HERE / "agreement.cu")
