@@ -14,10 +14,10 @@
 - Without a GPU the cells show recorded measurements, and the numbers that the prose quotes must be among them: the last
   cell of a lesson fails if one is shown nowhere (see helpers/pages/notebooks/quotes.py).
 - A cell tagged `slow` waits for PyTorch's compiler, for pip, for the headers of a classic binding, for the largest
-  kernels' builds or for a training: `make course` and `make test TESTS=all` run it. The quick suite's own tests compile
-  the same operators with `aot_eager`, and lesson 02 builds the classic binding of version 2. RMSNorm, Hopper's
-  attention, the choice of a product's tiles and lesson 10's steps are checked by TESTS=all alone: a change of these
-  kernels wants it, or their lesson: `pytest --nbval-lax notebooks/07_softmax.ipynb`.
+  kernels' builds or films, or for a training: `make course` and `make test TESTS=all` run it. The quick suite's own tests
+  compile the same operators with `aot_eager`. Classic bindings, RMSNorm, Hopper's attention, the choice of a product's
+  tiles, the rungs of lessons 09 and 11 under the X-ray and lesson 10's steps are checked by TESTS=all alone: a change of
+  these wants it, or their lesson: `pytest --nbval-lax notebooks/07_softmax.ipynb`.
 - The environment's bin folder is on PATH even if the environment is not activated, so that ninja is found.
 - Kernels are forks of one process that has imported PyTorch (see helpers/pages/notebooks/forked.py).
 """

@@ -231,12 +231,11 @@ def rung(request):
     return request.param, traced(request.param)
 
 
-# The quick suite has matmul_cluster, which uses every unit, with tails; whole tiles are in the next test, and lesson 11
-# X-rays matmul_wgmma too.
-@pytest.mark.parametrize(
-    "name", ["matmul_cluster", *(pytest.param(f"matmul_{n}", marks=pytest.mark.slow) for n in ("wgmma", "split"))]
-)
-@pytest.mark.parametrize("shape", [pytest.param((256, 256, 640), marks=pytest.mark.slow), (129, 264, 72), (1, 8, 8)])
+# The largest builds of the course. The quick suite has their units one by one, above and in lesson 11, and together in
+# test_pipeline.py.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["matmul_cluster", "matmul_wgmma", "matmul_split"])
+@pytest.mark.parametrize("shape", [(256, 256, 640), (129, 264, 72), (1, 8, 8)])
 def test_a_rung_has_no_fault_and_is_right(name, shape):
     a, b = operands(*shape)
     for seed in range(3):
@@ -245,6 +244,7 @@ def test_a_rung_has_no_fault_and_is_right(name, shape):
         torch.testing.assert_close(report.result.float(), a.float() @ b.float(), rtol=2**-7, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_cluster_loads_half_as_much_of_b(rung):
     name, matmul = rung
     report = xray(matmul, *operands(256, 256, 640))

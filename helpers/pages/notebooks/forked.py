@@ -20,8 +20,11 @@ import tempfile
 import time
 from collections.abc import Callable
 
-PRELOADED = ("numpy", "torch", "torch._inductor.utils", "matplotlib.figure", "ipykernel.ipkernel", "ipykernel.zmqshell")
+PRELOADED = ["numpy", "torch", "torch._inductor.pattern_matcher", "torch._dynamo.repro.after_dynamo"]
+PRELOADED += ["torch.utils.cpp_extension", "matplotlib.figure"]
+PRELOADED += ["ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"]
 RUN = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"  # -m would import `helpers`
+INLINE = os.environ.get("MPLBACKEND", "module://matplotlib_inline.backend_inline")
 ADDRESS = "KERNEL_LADDER_FORKS"  # the socket's path
 
 
@@ -42,7 +45,8 @@ def start() -> Callable[[], object]:
             stdin=subprocess.PIPE,  # it ends with its input, so also if this process dies
             stdout=subprocess.DEVNULL,
             pass_fds=[server.fileno()],
-            env={"MPLBACKEND": "module://matplotlib_inline.backend_inline", **os.environ},  # ipykernel sets it later
+            # ipykernel sets the first later; the second silences a warning of its debugger
+            env=os.environ | {"MPLBACKEND": INLINE, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
         )
 
     def end() -> None:

@@ -72,6 +72,7 @@ def test_programs_need_nothing_but_python_where_pytorch_is_there(folder, argumen
     assert word in done.stdout
 
 
+@pytest.mark.slow  # a process with PyTorch; programs run in such a folder above
 def test_an_extension_is_loaded_beside_a_folder_named_helpers(folder):
     source = PROJECT / "tests" / "build" / "strided.cu"
     code = f"import kernel_xray, torch; ops = kernel_xray.load('beside', {str(source)!r}, is_python_module=False)\n"

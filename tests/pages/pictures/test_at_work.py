@@ -54,6 +54,7 @@ def test_stages_are_filled_while_others_are_multiplied():
         stages_at_work(film("matmul_warp_tile", 128, 128, 80), 4)
 
 
+@pytest.mark.slow  # builds attention, traced; lesson 17 draws this, and products are drawn above
 def test_attention_keeps_queries_or_keys_and_skips_what_the_mask_hides():
     lesson_17s = ("-DLADDER_ONLY=BFloat16",)
     ops = extension("attention_traced", ("attention.cu",), traced=True, flags=lesson_17s)

@@ -37,6 +37,7 @@ def stale(entries: list[Entry]) -> list[str]:
     return found
 
 
+@pytest.mark.slow  # makes the mutants of every kernel; what makes an entry stale is below
 def test_each_entry_is_of_mutants_that_exist_and_have_not_changed():
     found = stale(equivalents.entries())
     assert not found, "\n".join(found)
