@@ -52,7 +52,7 @@ def rounded(q, k, v, causal):
     scores = Rounds.apply(q @ k.mT * q.shape[-1] ** -0.5, True)
     if causal:
         scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
-    return Rounds.apply(scores.softmax(-1), False) @ v
+    return Rounds.apply((scores - scores.logsumexp(-1, True)).exp(), False) @ v
 
 
 # PyTorch's own roundings depend on the processor, so its error is not the only measure.

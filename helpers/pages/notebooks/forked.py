@@ -20,8 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable
 
-PRELOADED = ["numpy", "torch", "torch._inductor.pattern_matcher", "torch._dynamo.repro.after_dynamo"]
-PRELOADED += ["torch.utils.cpp_extension", "matplotlib.figure"]
+# None of them asks for a GPU, as torch.utils.cpp_extension does: that would leave the forks without one.
+PRELOADED = ["numpy", "torch", "torch._inductor.utils", "matplotlib.figure"]
 PRELOADED += ["ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"]
 RUN = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"  # -m would import `helpers`
 INLINE = os.environ.get("MPLBACKEND", "module://matplotlib_inline.backend_inline")

@@ -12,6 +12,7 @@ PROBE = """
 import json, os, sys
 seen = {
     "loaded": [name for name in ("torch", "helpers", "kernel_xray") if name in sys.modules],
+    "asks for a GPU": "torch.utils.cpp_extension" in sys.modules,
     "argv": sys.argv[1:], "name": __name__, "cwd": os.getcwd(), "variable": os.environ.get("PROBE"),
     "inherits a variable": "PYTEST_CURRENT_TEST" in os.environ, "leads its group": os.getpgrp() == os.getpid(),
 }
@@ -33,6 +34,7 @@ def test_a_fork_has_its_own_arguments_folder_and_environment_and_nothing_of_the_
         end()
     assert json.loads((tmp_path / "seen.json").read_text()) == {
         "loaded": ["torch"],
+        "asks for a GPU": False,
         "argv": ["-f", "x y"],
         "name": "__main__",
         "cwd": str(tmp_path),
