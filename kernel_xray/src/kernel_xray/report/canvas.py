@@ -24,13 +24,13 @@ class Picture(Figure):
 
     def _repr_png_(self) -> tuple[bytes, dict]:
         """The picture at twice its displayed density, for sharp text, and in 256 colours, for small files."""
-        density, small = self.dpi, io.BytesIO()
-        self.dpi = 200
+        density, small = self.get_dpi(), io.BytesIO()
+        self.set_dpi(200)
         try:
             canvas = FigureCanvasAgg(self)
             canvas.draw()  # once; savefig would draw twice, to lay out first
             full = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
         finally:
-            self.dpi = density
+            self.set_dpi(density)
         full.quantize(256, method=Image.Quantize.FASTOCTREE).save(small, format="png", optimize=True)
         return small.getvalue(), {"width": int(WIDTH * 100)}
