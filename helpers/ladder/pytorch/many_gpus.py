@@ -21,10 +21,14 @@ from collections.abc import Callable, Sequence
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 from torch.nn.parallel import DistributedDataParallel
 
 from helpers.ladder.pytorch import operators
 from helpers.ladder.pytorch.processes import call
+from helpers.ladder.pytorch.sharding import each_line, elementwise_rule, product_of_sums, register, wrong_rule
 from kernel_xray.machine import toolchain
 
 Gradients = dict[str, torch.Tensor]
@@ -58,16 +62,12 @@ def ddp(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
 
 
 def fsdp(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
-    from torch.distributed.fsdp import fully_shard  # a second of imports, which only these processes need
-
     for layer in (model.gate, model.up, model.down, model):  # in place; the whole model last
         fully_shard(layer, mesh=mesh)
     return model
 
 
 def tensor_parallel(model: GatedMLP, mesh: DeviceMesh) -> torch.nn.Module:
-    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-
     by_column = ColwiseParallel(use_local_output=False)  # the operator receives DTensors
     return parallelize_module(model, mesh, {"gate": by_column, "up": by_column, "down": RowwiseParallel()})
 
@@ -84,16 +84,12 @@ def part_of(x: torch.Tensor, way: str, mesh: DeviceMesh) -> torch.Tensor:
 
 def gradients(model: torch.nn.Module) -> Gradients:
     """Whole gradients, also of sharded parameters."""
-    from torch.distributed.tensor import DTensor
-
     found = {name.removeprefix("module."): p.grad for name, p in model.named_parameters() if p.grad is not None}
     return {name: g.full_tensor() if isinstance(g, DTensor) else g for name, g in found.items()}
 
 
 def held(model: torch.nn.Module) -> int:
     """How many elements of the parameters this process holds."""
-    from torch.distributed.tensor import DTensor
-
     return sum((p.to_local() if isinstance(p, DTensor) else p).numel() for p in model.parameters())
 
 
@@ -143,8 +139,6 @@ def lines(arguments: Sequence[str]) -> list[dict]:
         "--rule", choices=["right", "wrong", "none"], default="right", help="how DTensor may shard the operator"
     )
     options = parser.parse_args(arguments)
-    from helpers.ladder.pytorch.sharding import each_line, elementwise_rule, product_of_sums, register, wrong_rule
-
     mesh = join()
     try:
         if options.rule != "none":

@@ -10,7 +10,6 @@ import torch
 import torch.distributed as dist
 
 from helpers.ladder.catalogue.extensions import extension
-from helpers.ladder.pytorch import many_gpus
 
 
 def kernel() -> torch._ops.OpOverload:
@@ -42,6 +41,8 @@ def all_reduce(mine: torch.Tensor) -> torch.Tensor:
 
 def compare(arguments: Sequence[str] = ()) -> dict:
     """Runs in each of several processes with a GPU each: the largest difference from NCCL's all-reduce, in this one."""
+    from helpers.ladder.pytorch import many_gpus  # a second of imports, which only these processes need
+
     many_gpus.join()
     try:
         torch.manual_seed(dist.get_rank())

@@ -24,7 +24,6 @@ from collections.abc import Callable
 PRELOADED = ["numpy", "torch", "torch._inductor.utils", "matplotlib.figure"]
 PRELOADED += ["ipykernel.ipkernel", "ipykernel.zmqshell", "ipykernel.debugger"]
 RUN = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"  # -m would import `helpers`
-INLINE = os.environ.get("MPLBACKEND", "module://matplotlib_inline.backend_inline")
 ADDRESS = "KERNEL_LADDER_FORKS"  # the socket's path
 
 
@@ -45,8 +44,11 @@ def start() -> Callable[[], object]:
             stdin=subprocess.PIPE,  # it ends with its input, so also if this process dies
             stdout=subprocess.DEVNULL,
             pass_fds=[server.fileno()],
-            # ipykernel sets the first later; the second silences a warning of its debugger
-            env=os.environ | {"MPLBACKEND": INLINE, "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
+            env={
+                "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # ipykernel sets it later
+                "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # no warning of its debugger
+                **os.environ,
+            },
         )
 
     def end() -> None:

@@ -9,10 +9,11 @@ import pytest
 import torch
 
 from helpers.ladder.pytorch import operators
-from helpers.ladder.pytorch.many_gpus import GatedMLP
 
 
 def test_a_module_of_the_course_is_pickled_and_copied():
+    from helpers.ladder.pytorch.many_gpus import GatedMLP  # a second of imports, which not every worker needs
+
     model = GatedMLP(4, 6)
     for found in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         assert found.mult is model.mult
