@@ -79,6 +79,8 @@ OPEN = {*FOR_OTHERS, *(f"kernel_xray.{room}".replace("/", ".") for room in THEIR
 
 def private(source: str) -> list[str]:
     """The modules of the instrument that a text imports although they are not for others."""
+    if "kernel_xray" not in source:
+        return []
     found = rules.imported(ast.parse(source), THEIR_MODULES)
     return sorted(module for module in found if module.partition(".")[0] == "kernel_xray" and module not in OPEN)
 

@@ -51,7 +51,8 @@ def installer(tmp_path, tool, *arguments):
 NEEDS_UV = pytest.mark.skipif(not importlib.util.find_spec("uv"), reason="needs uv, which set-up puts into .venv")
 
 
-@pytest.mark.parametrize("tool", [pytest.param("uv", marks=NEEDS_UV), "pip"])
+# Set-up installs with uv where it can.
+@pytest.mark.parametrize("tool", [pytest.param("uv", marks=NEEDS_UV), pytest.param("pip", marks=pytest.mark.slow)])
 def test_a_tampered_wheel_is_refused(tmp_path, tool):
     index, target = tmp_path / "index", tmp_path / "target"
     listed, digest = tmp_path / "listed.txt", wheel(index, "1.0")

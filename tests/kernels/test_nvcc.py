@@ -92,7 +92,10 @@ def test_all_kernels_compile(architecture, code, tmp_path):
     [
         "__global__ void sum(int* x) { *x = __reduce_add_sync(~0u, *x); }",  # since 8.0
         "void host(); __global__ void calls() { host(); }",
-        f'#include "hopper.h"\nnamespace x {{\n#include "{KERNELS / "matmul/12_cluster.cu"}"\n}}',
+        pytest.param(  # four times as long as the others
+            f'#include "hopper.h"\nnamespace x {{\n#include "{KERNELS / "matmul/12_cluster.cu"}"\n}}',
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_what_cannot_be_compiled_is_seen(text, tmp_path):

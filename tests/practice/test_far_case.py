@@ -67,6 +67,7 @@ def test_small_results_do_not_say_who_computed_them():
     assert wrong(2**23) == "n = 2^20: few blocks compute everything"
 
 
+@pytest.mark.slow  # a build; the 16 bits above go the same way without one
 def test_a_narrow_index_is_rejected_in_plain_words():
     wrong = WRONG["vector_scale_narrow_index"]
     answer = judge.check_cell(wrong.exercise, wrong.cell())

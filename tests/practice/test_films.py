@@ -71,8 +71,8 @@ ORDERED = pytest.mark.skipif(target == "gpu", reason="a GPU does not run threads
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        pytest.param(DOUBLED, r"first +\[0\]", marks=pytest.mark.slow),  # the next one tells more
-        (DOUBLED_LATER, r"n = 255: .*\n  first +\[40\]"),
+        pytest.param(DOUBLED, r"first +\[0\]", marks=pytest.mark.slow),  # the last one tells more
+        pytest.param(DOUBLED_LATER, r"n = 255: .*\n  first +\[40\]", marks=pytest.mark.slow),
         pytest.param(IN_TURN, r"(?s)first +\[\d+\].*in the order of their numbers, the result is right", marks=ORDERED),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
 
 from kernel_xray.report.canvas import COLOURS, INK, Picture
@@ -82,9 +83,12 @@ def _fragment(ax: Axes, owners: Mapping[Place, tuple[int, int]]) -> None:
     rows, columns = (max(place[i] for place in owners) + 1 for i in (0, 1))
     ax.set(xlim=(-0.1, columns), ylim=(rows, -0.8), aspect="equal")
     ax.axis("off")
-    for (row, column), (lane, register) in owners.items():
-        ax.add_patch(Rectangle((column + 0.04, row + 0.04), 0.92, 0.92, facecolor=COLOURS[register], linewidth=0))
-        ax.text(column + 0.5, row + 0.52, str(lane), color="white", fontsize=7, ha="center", va="center")
+    squares = [Rectangle((column + 0.04, row + 0.04), 0.92, 0.92) for row, column in owners]
+    colours = [COLOURS[register] for _, register in owners.values()]
+    ax.add_collection(PatchCollection(squares, facecolor=colours, linewidth=0), autolim=False)
+    centred = {"color": "white", "fontsize": 7, "ha": "center", "va": "center", "in_layout": False}
+    for (row, column), (lane, _) in owners.items():
+        ax.text(column + 0.5, row + 0.52, str(lane), **centred)
     for column in range(columns):
         ax.text(column + 0.5, -0.15, str(column), color=INK, fontsize=6.5, ha="center")
     for row in range(rows):

@@ -321,10 +321,14 @@ def test_the_summary_counts_a_benchmark_only_if_all_its_programs_are_right():
     assert rows == {"all": (8, 6), "built": (6, 4), "ended": (4, 2), "right": (3, 1), "right or bug": (4, 2)}
 
 
-def test_every_program_of_the_table_is_named_once_and_finds_its_inputs(tmp_path):
+def test_every_program_of_the_table_is_named_once():
     names = [program.name for program in rodinia.PROGRAMS]
     assert len(names) == len(set(names))
     assert len({program.benchmark for program in rodinia.PROGRAMS}) == 23
+
+
+@pytest.mark.slow  # writes all of them; the film of one is below
+def test_every_program_of_the_table_finds_its_inputs(tmp_path):
     (tmp_path / "own" / "extra").mkdir(parents=True)
     rodinia_inputs.make(tmp_path / "data", tmp_path / "own")
     assert (tmp_path / "data" / "extra").is_symlink()
