@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -111,23 +112,41 @@ def usable(venv: Path, only_this_python: bool) -> bool:
     return answer.returncode == 0 and (not only_this_python or answer.stdout.strip() == here)
 
 
+def pip_reaches_other_environments() -> bool:
+    """Whether this Python has a pip with the option --python, of 22.3 (https://pip.pypa.io, read in November 2026)."""
+    try:
+        return tuple(map(int, importlib.metadata.version("pip").split(".")[:2])) >= (22, 3)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        return False
+
+
 def make_venv(venv: Path) -> None:
+    """An environment without pip where another installs the first package: ensurepip takes nine seconds longer."""
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    if any(importlib.util.find_spec(module) is None for module in ("venv", "ensurepip")):
+    bare = pip_reaches_other_environments()
+    if any(importlib.util.find_spec(module) is None for module in ("venv", *([] if bare else ["ensurepip"]))):
         raise SetUpError(
             f"Python {version} ({sys.executable}) has no venv module. On Debian and Ubuntu install it with\n"
             f"    sudo apt install python{version}-venv\n"
             "or name another Python: make setup PYTHON=/path/to/python3"
         )
     say(f"making {venv.name} with Python {sys.version.split()[0]}")
-    made = subprocess.run([sys.executable, "-I", "-m", "venv", "--clear", str(venv)], capture_output=True, text=True)
+    command = [sys.executable, "-I", "-m", "venv", "--clear", *(["--without-pip"] if bare else []), str(venv)]
+    made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode:
         raise SetUpError(f"Python {version} could not make {venv}:\n{(made.stdout + made.stderr).strip()}")
 
 
-def pip_settings(python: str) -> dict[str, str]:
+def pip_of(venv: Path) -> list[str]:
+    """The command of the environment's pip, or of the one that installs into it: see make_venv."""
+    python = str(venv / "bin" / "python")
+    own = subprocess.run([python, "-I", "-c", "import pip"], capture_output=True).returncode == 0
+    return [python, "-m", "pip"] if own else [sys.executable, "-m", "pip", "--python", python]
+
+
+def pip_settings(pip: list[str]) -> dict[str, str]:
     """pip's configuration, from its files and the environment: option -> value."""
-    listed = subprocess.run([python, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
+    listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
     found = re.findall(r"^(global|install|:env:)\.([\w-]+)=(['\"].*)$", listed, re.MULTILINE)
     weight = ("global", "install", ":env:").index  # a later one wins
     return {option: str(ast.literal_eval(value)) for _, option, value in sorted(found, key=lambda f: weight(f[0]))}
@@ -219,9 +238,10 @@ def install(venv: Path, extras: list[str]) -> None:
     wheels = ["--only-binary", ":all:"]
     checked = ["install", "--require-hashes", "--no-deps", *wheels, "-r", str(chosen)]
     chosen.write_text(with_hashes(re.findall(r"^uv==\S+", (ROOT / "constraints.txt").read_text(), re.MULTILINE)[0]))
-    run([python, "-m", "pip", "--disable-pip-version-check", *checked], log)
+    pip = pip_of(venv)
+    run([*pip, "--disable-pip-version-check", *checked], log)
     chosen.unlink()
-    settings = pip_settings(python)
+    settings = pip_settings(pip)
     if cpu_build(settings, extras):
         say("no NVIDIA GPU here, so PyTorch's CPU build (PIP_INDEX_URL=https://pypi.org/simple takes the CUDA build)")
         settings["extra-index-url"] = PYTORCH_CPU

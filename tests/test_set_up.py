@@ -163,7 +163,7 @@ def test_the_settings_of_pip_are_read(tmp_path, monkeypatch):
     config.write_text("[global]\nindex-url = https://a/simple\nretries = 3\n[install]\nfind-links =\n  /one\n  /two\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     monkeypatch.setenv("PIP_INDEX_URL", "https://b/simple")
-    found = set_up.pip_settings(sys.executable)
+    found = set_up.pip_settings([sys.executable, "-m", "pip"])
     assert found["index-url"] == "https://b/simple"
     assert found["retries"] == "3"
     if "PIP_FIND_LINKS" not in os.environ:
@@ -346,10 +346,36 @@ def test_a_gpu_is_what_the_driver_lists(tmp_path, monkeypatch, script, gpu):
 def test_no_venv_module_names_the_package(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(set_up, "has_gpu", lambda: False)
     monkeypatch.setattr(set_up.importlib.util, "find_spec", lambda name: None if name == "ensurepip" else object())
+    monkeypatch.setattr(set_up, "pip_reaches_other_environments", lambda: False)
     assert set_up.main(["--venv", str(tmp_path / "venv")]) == 1
     error = capsys.readouterr().err
     assert f"apt install python{VERSION}-venv" in error
     assert "PYTHON=" in error
+
+
+@pytest.mark.parametrize(
+    ("version", "bare"), [("22.2.2", False), ("22.3", True), ("26.3", True), ("", False), ("of mine", False)]
+)
+def test_another_pip_installs_the_first_package_if_it_can(tmp_path, monkeypatch, version, bare):
+    def installed(name):
+        if not version:
+            raise set_up.importlib.metadata.PackageNotFoundError(name)
+        return version
+
+    monkeypatch.setattr(set_up.importlib.metadata, "version", installed)
+    commands = []
+    done = subprocess.CompletedProcess([], 0, "", "")
+    monkeypatch.setattr(set_up.subprocess, "run", lambda command, **options: commands.append(command) or done)
+    set_up.make_venv(tmp_path)
+    assert ("--without-pip" in commands[0]) == bare
+
+
+def test_an_environment_without_pip_is_installed_into_from_outside(tmp_path):
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    for status, pip in ((1, [sys.executable, "-m", "pip", "--python", str(python)]), (0, [str(python), "-m", "pip"])):
+        write_program(python, f"#!/bin/sh\nexit {status}\n")
+        assert set_up.pip_of(tmp_path) == pip
 
 
 def test_a_broken_stamp_counts_as_none(tmp_path):
