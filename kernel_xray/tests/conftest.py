@@ -1,11 +1,12 @@
 """What the tests of all rooms share. Processes that they start find the package of this checkout."""
 
 import functools
+import gc
 import os
 from pathlib import Path
 
 import pytest
-from simt_programs import CASES, COMPILERS, load_cases
+from simt_programs import COMPILERS, load_case
 
 import kernel_xray
 from kernel_xray.machine import cache
@@ -38,6 +39,14 @@ def own_cache(tmp_path, monkeypatch):
         (own / folder.name).symlink_to(folder)
 
 
+@pytest.fixture(scope="module")
+def few_objects():
+    """An X-ray that meets an unknown address looks through all objects: here, only through those made from now on."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(params=COMPILERS)
 def compiler(request):
     return request.param
@@ -50,6 +59,6 @@ def built():
     @functools.cache
     def build(name):
         flags = CUDA_FLAGS + (HALVES if name in ("atomics", "maths", "warp") else [])
-        return load_cases(CASES / f"{name}.cu", f"simt_case_{name}", flags)
+        return load_case(name, flags)
 
     return build

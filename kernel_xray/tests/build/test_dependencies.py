@@ -139,7 +139,7 @@ def test_a_large_header_is_translated_once_for_all_programs(tmp_path, monkeypatc
 
     monkeypatch.setattr(rewriter, "rewrite", counted)
     (tmp_path / "large.h").write_text(
-        "// large\n#define SHIFT(x) asm(NAME : : )\nSHIFT(2);\n" + "int a;  // \xe9\n" * 9000
+        "// large\n#define SHIFT(x) asm(NAME : : )\nSHIFT(2);\n" + f"int a;  // {100 * chr(0xE9)}\n" * 900
     )
 
     def write(program):

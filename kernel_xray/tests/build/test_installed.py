@@ -8,10 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+from simt_programs import line_marked
 
 from kernel_xray.machine import cache
 
 PROJECT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(__file__).parent / "programs"  # which test_programs.py builds too
+RACE = line_marked(PROGRAMS / "traced.cu", "race")
 MEGABYTE = 1_000_000
 # Without -DBARRIER a race.
 PROGRAM = """#include <cstdio>
@@ -55,8 +58,8 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "status", "word"),
     [
-        (["run", "race.cu", "--", "-a", "b"], 3, "no error, 2 given"),
-        (["trace", "race.cu"], 1, "race.cu:8: race"),
+        (["run", PROGRAMS / "plain.cu", "--", "arguments", "-a"], 7, "[arguments][-a]"),
+        (["trace", PROGRAMS / "traced.cu", "--args", "race"], 1, f"traced.cu:{RACE}: race"),
         pytest.param(
             ["trace", "-DBARRIER", "-std=c++17", "race.cu", "--args", "", "--format", "json"],
             1,

@@ -186,16 +186,6 @@ def test_a_finished_build_is_not_repeated_in_another_process(tmp_path, monkeypat
         assert done.stdout.strip() == "15.0", done.stderr
 
 
-def test_a_stale_pytorch_lock_does_not_hang(tmp_path):
-    path = write(tmp_path / "k", 6)
-    build = Build(name="t_stale", sources=[path], is_python_module=False, target=kernel_xray.target)
-    build.include_paths = also_include([])
-    folder = cache.root() / f"t_stale-{build.key(build.texts())}"
-    folder.mkdir()
-    (folder / "lock").touch()
-    assert load(path, "t_stale").scale(ones()).tolist() == [6] * 5
-
-
 @pytest.mark.slow
 def test_the_lock_keeps_others_out_and_dies_with_its_holder(tmp_path):
     folder = tmp_path / "held"
@@ -245,7 +235,16 @@ def test_static_variables_of_inline_functions_are_those_of_each_library():
         assert scales_inline("t_once", source, factor, traced=traced)
 
 
-def test_a_compile_error_is_the_compilers_message_at_the_line(tmp_path):
+def leave_lock(path, name):
+    """What PyTorch leaves where its build is killed."""
+    build = Build(name=name, sources=[path], is_python_module=False, target=kernel_xray.target)
+    build.include_paths = also_include([])
+    folder = cache.root() / f"{name}-{build.key(build.texts())}"
+    folder.mkdir()
+    (folder / "lock").touch()
+
+
+def test_a_compile_error_is_the_compilers_message_at_the_line_and_a_stale_pytorch_lock_does_not_hang(tmp_path):
     path = write(tmp_path / "k", 2)
     path.write_text(path.read_text().replace("y[i] = FACTOR", "y[i] = FACTOR * missing"))
     with pytest.raises(kernel_xray.BuildError, match=r"scale\.cu:10: error: .*missing") as caught:
@@ -254,6 +253,7 @@ def test_a_compile_error_is_the_compilers_message_at_the_line(tmp_path):
     assert "missing" in caught.value.output
     assert len(caught.value._render_traceback_()) == 1
     path.write_text(path.read_text().replace(" * missing", ""))
+    leave_lock(path, "t_error")
     assert load(path, "t_error").scale(ones()).tolist() == [2] * 5  # the fixed cell works, under the same name
 
 

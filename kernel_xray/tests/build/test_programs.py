@@ -25,7 +25,6 @@ on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="need
 
 
 def plain(*arguments, **options):
-    options.setdefault("ldflags", ["-lcudart"])  # NVIDIA's libraries are named in vain in the simulator
     return kernel_xray.program(PROGRAMS / "plain.cu", *arguments, **options)
 
 
@@ -186,7 +185,7 @@ def test_an_interrupt_ends_the_program_and_its_children(tmp_path):
 @pytest.mark.slow  # waits for a process to end
 @on_linux
 def test_the_program_ends_with_the_process_that_started_it():
-    place = executable.get(build(PROGRAMS / "plain.cu", ldflags=["-lcudart"]))
+    place = executable.get(build(PROGRAMS / "plain.cu"))
     starter = (
         "import os, subprocess, sys\n"
         "child = subprocess.Popen(sys.argv[1:], env={**os.environ, 'KERNEL_XRAY_PARENT': str(os.getpid())})\n"
@@ -199,6 +198,11 @@ def test_the_program_ends_with_the_process_that_started_it():
         parent.kill()
     assert gone(program)
     os.kill(child, signal.SIGKILL)  # it is not of the group that a time limit would end
+
+
+def test_text_that_only_looks_like_code_stays():
+    written = plain("text").stdout.splitlines()
+    assert written == ["k<<<1, 1(((", 'asm("mov") // /* \\', 'k<<<)" tex2D', "2"]
 
 
 def test_it_computes_with_halves_as_nvcc_does_without_pytorch():
@@ -355,16 +359,24 @@ def test_a_program_of_several_sources_with_headers_in_folders(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("int main() {\n  return undeclared;\n}\n", r"bad.cu:2: error: .*undeclared"),
+        pytest.param(
+            "int main() {\n  return undeclared;\n}\n",
+            r"bad.cu:2: error: .*undeclared",
+            marks=pytest.mark.slow,  # test_xray_command.py has a program with an error
+        ),
         ("__global__ void k() {}\n", r"bad.cu has no main\(\), where a program begins"),
-        ("void missing();\nint main() { missing(); }\n", "undefined reference to .missing"),
+        pytest.param(
+            "void missing();\nint main() { missing(); }\n",
+            "undefined reference to .missing",
+            marks=pytest.mark.slow,  # the linker's error above; test_malformed_sources.py has this one of an extension
+        ),
         ('#include "missing.h"\nint main() {}\n', r"bad.cu:1: error: missing.h"),
     ],
 )
 def test_what_does_not_build_is_named(tmp_path, text, message):
     (tmp_path / "bad.cu").write_text(text)
     with pytest.raises(kernel_xray.BuildError, match=message):
-        kernel_xray.program(tmp_path / "bad.cu")
+        kernel_xray.program(tmp_path / "bad.cu", ldflags=["-lcudart"])  # named in vain in the simulator
 
 
 def test_bad_arguments_are_refused(tmp_path):

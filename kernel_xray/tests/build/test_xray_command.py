@@ -11,7 +11,8 @@ from simt_programs import line_marked
 
 from kernel_xray.__main__ import main as command_line
 from kernel_xray.report.budget import QUANTITIES
-from kernel_xray.report.sarif import OVER_BUDGET, RULES
+from kernel_xray.report.facts import Facts, FaultRecord
+from kernel_xray.report.sarif import OVER_BUDGET, RULES, as_sarif
 
 HERE = Path(__file__).parent
 SCHEMA = HERE.parents[1] / "docs" / "xray.schema.json"
@@ -172,15 +173,16 @@ def test_sarif_puts_findings_on_their_lines(xray, tmp_path):
     assert run["results"] == []
 
 
-def test_a_fingerprint_follows_a_line_that_moves(xray, tmp_path, monkeypatch):
-    marks = []
-    for above in ("", "\n\n"):
-        (tmp_path / "strided.cu").write_text(above + (HERE / "strided.cu").read_text())
-        monkeypatch.chdir(tmp_path)
-        (result,) = sarif_of(xray, tmp_path / "x.sarif", "--call", "ops.race(torch.zeros(64))")["runs"][0]["results"]
-        marks.append((result["locations"][0]["physicalLocation"]["region"]["startLine"], result["partialFingerprints"]))
-    assert marks[1][0] == marks[0][0] + 2
-    assert marks[1][1] == marks[0][1]
+def test_a_fingerprint_follows_a_line_that_moves(xray, tmp_path):
+    (result,) = sarif_of(xray, tmp_path / "x.sarif", "--call", "ops.race(torch.zeros(64))")["runs"][0]["results"]
+    moved = tmp_path / "strided.cu"
+    moved.write_text("\n\n" + (HERE / "strided.cu").read_text())
+    marks = [result["partialFingerprints"]]
+    for line in (line_of("race") + 2, line_of("race")):
+        fault = FaultRecord("race", str(moved), line, "race_kernel", (0, 0, 0), (1, 0, 0), "two threads")
+        (result,) = json.loads(as_sarif(Facts(None, faults=[fault]), tmp_path))["runs"][0]["results"]
+        marks.append(result["partialFingerprints"])
+    assert marks[0] == marks[1] != marks[2]
 
 
 def test_sarif_is_valid_against_its_schema(xray, tmp_path):
@@ -252,19 +254,18 @@ def test_set_up_statements_and_files(xray, tmp_path):
     assert xray("strided.cu", "--call", "ops.scale(x, 2.0, 1)", "--setup", "x = torch.zeros(64)")[0] == 0
 
 
-def test_a_program(xray, tmp_path):
-    file = tmp_path / "fill.cu"
-    file.write_text(PROGRAM)
-    status, out, err = xray(file)
+def test_a_program(xray):
+    file = HERE / "programs" / "traced.cu"  # which test_programs.py builds too
+    status, out, err = xray(file, "--args", "cost")
     assert status == 0
-    assert err.endswith("xray: no faults\n")
-    assert "fill<<<1, 64>>>" in out
-    status, out, _ = xray(file, "--args", "33")
+    assert "xray: no faults; worst line " in err
+    assert "copy_kernel<<<4, 256>>>" in out
+    status, out, _ = xray(file, "--args", "outside")
     assert status == 1
     assert "out-of-bounds" in out
-    status, _, err = xray(file, "--args", "32 3")
+    status, _, err = xray(file, "--args", "exit 2")
     assert status == 1
-    assert "fill: exit status 3" in err
+    assert "traced: exit status 6" in err
     status, _, err = xray(file, "--call", "ops.f()")
     assert status == 2
     assert "has a main() and no operators" in err

@@ -63,6 +63,9 @@ __device__ void store_all(T* out, Values... values) {
   ((*out++ = T(values)), ...);
 }
 
+// The address of something in shared memory, as inline PTX takes it.
+inline __device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
+
 // Raises the error that a call of the CUDA run-time returned, with its place.
 inline void expect_success(cudaError_t code, const char* what, int line) {
   if (code == cudaSuccess) return;

@@ -17,9 +17,9 @@ enum How {
   kRuntime,    // by the functions of the CUDA runtime
   kOrdered,    // no wait, but the launch has no attribute
   kHostWaits,  // likewise: the host waits between the two
-  kNoWait,
+  kNeverWaits,
   kWaitsLate,
-  kNoBarrier,  // one thread waits, and the others do not wait for it
+  kNotForBlock,  // one thread waits, and the others do not wait for it
   kOverwrites,
 };
 
@@ -30,7 +30,7 @@ __global__ void second_kernel(float* in, float* between, float* out, int how) {
   if (how == kOverwrites) in[i] = 1;        // <- overwrite
   if (how == kWaitsLate) own = between[i];  // <- late
   const bool all = how == kAllWait || how == kReadsOwn || how == kWaitsLate || how == kOverwrites;
-  if (all || ((how == kOneWaits || how == kNoBarrier) && t == 0)) asm volatile("griddepcontrol.wait;" ::: "memory");
+  if (all || ((how == kOneWaits || how == kNotForBlock) && t == 0)) asm volatile("griddepcontrol.wait;" ::: "memory");
   if (how == kRuntime) cudaGridDependencySynchronize();
   if (how == kOneWaits) __syncthreads();
   out[i] = own + between[i];  // <- read

@@ -54,12 +54,12 @@ CASE(encode) {
   encode_kernel<__nv_fp8_e5m2><<<blocks, 128>>>(call.data<double>(0), call.data<unsigned char>(2), n, __NV_E5M2);
 }
 
-__global__ void integers_kernel(unsigned char* out) {
+__global__ void of_integers_kernel(unsigned char* out) {
   store_all(out, __nv_fp8_e4m3(3).__x, __nv_fp8_e4m3(-1000l).__x, __nv_fp8_e4m3(17u).__x, __nv_fp8_e5m2(short(-3)).__x,
             __nv_fp8_e5m2(1ull << 40).__x, __nv_fp8_e5m2(70000ll).__x);
 }
 
-CASE(integers) { integers_kernel<<<1, 1>>>(call.data<unsigned char>(0)); }
+CASE(of_integers) { of_integers_kernel<<<1, 1>>>(call.data<unsigned char>(0)); }
 
 // ------------------------------------------------------------------------------------------------------------------
 // Pairs and fours of the same numbers: the codes, first number first, and the numbers that they stand for.

@@ -3,8 +3,6 @@
 
 #include "case.h"
 
-__device__ uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
-
 // Each load reads from the same 32 bytes and stores what it got; the test compares rows.
 __global__ void loads_kernel(const uint8_t* bytes, uint64_t* d) {
   uint32_t w[4];

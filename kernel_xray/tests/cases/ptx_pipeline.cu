@@ -64,8 +64,6 @@ enum Wrong {
 constexpr int kStages = 2, kRows = 64, kDepth = 16, kTileBytes = kRows * kDepth * 2, kConsumers = 128;
 constexpr int kCoreRows = 8 * 16, kNextK = kRows * 16;  // bytes: to the next 8 rows, and to the next 8 columns
 
-__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-
 __device__ void wait(uint32_t barrier, int parity) {
   uint32_t done = 0;
   while (!done) TRY_WAIT(done, barrier, parity);

@@ -8,8 +8,6 @@
 #define UNIT(...) __trap()
 #endif
 
-__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-
 // One line each where they are used, so that a report's line says which one it means.
 #define ALLOCATE(pair, to, columns)                                                                          \
   UNIT("tcgen05.alloc.cta_group::" pair ".sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared_address(to)), \

@@ -10,8 +10,6 @@
 #define UNIT(...) __trap()
 #endif
 
-__device__ uint32_t shared_address(const void* p) { return static_cast<uint32_t>(__cvta_generic_to_shared(p)); }
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Tiles. numbers: dimensions, type, swizzle, interleave, sizes and strides (in bytes, of dimensions 1 to 4), box, element
 // strides, where a tile is loaded from, and where it is stored; five each, 1 or 0 beyond the dimensions

@@ -14,6 +14,8 @@ from kernel_xray.report.facts import FaultRecord, source_line
 from kernel_xray.report.report import Report
 from kernel_xray.report.run import xray
 
+pytestmark = pytest.mark.usefixtures("few_objects")
+
 # One seed for each idiom, so that a third of them has its inputs made in each of the ways below; slow tests have all.
 # A family is one build: the quick suite has that in which the order of accesses is hardest to tell.
 QUICK = ("atomics",)

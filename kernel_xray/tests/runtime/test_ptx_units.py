@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases, operators
+from simt_programs import load_case, operators
 
 import kernel_xray
 from kernel_xray.build import flags
@@ -17,7 +17,7 @@ UINT8, UINT16, UINT32, FLOAT32, FLOAT64 = 0, 1, 2, 7, 8  # of CUtensorMapDataTyp
 BYTES = {UINT8: 1, UINT16: 2, UINT32: 4, FLOAT32: 4, FLOAT64: 8}
 INVALID, NOT_SUPPORTED = 1, 801
 
-units = operators(load_cases, CASES / "ptx_units.cu", "simt_case_ptx_units", flags.SM_90A)
+units = operators(load_case, "ptx_units", flags.SM_90A)
 
 
 def run(case, tensors, numbers):

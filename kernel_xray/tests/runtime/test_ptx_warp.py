@@ -10,7 +10,7 @@ from operator import xor
 import numpy as np
 import pytest
 import torch
-from simt_programs import CASES, load_cases, operators
+from simt_programs import load_case, operators
 from test_simt_tensor_core import model
 
 import kernel_xray
@@ -18,7 +18,7 @@ import kernel_xray
 HOPPER = kernel_xray.target == "simulator" or torch.cuda.get_device_capability() == (9, 0)
 LANES = range(32)
 
-ops = operators(load_cases, CASES / "ptx_warp.cu", "simt_case_ptx_warp", ["-arch=native"])
+ops = operators(load_case, "ptx_warp", ["-arch=native"])
 
 
 def run(ops, case, *arrays, numbers=()):

@@ -108,7 +108,7 @@ def test_a_double_is_rounded_once(encoded, numbers, kind):
 
 def test_integers(built):
     out = here(torch.zeros(6, dtype=torch.uint8))
-    built("fp8").integers([out], [])
+    built("fp8").of_integers([out], [])
     e4m3 = saturated("e4m3", torch.tensor([3.0, -1000.0, 17.0]))
     e5m2 = saturated("e5m2", torch.tensor([-3.0, 2.0**40, 70000.0]))
     assert torch.equal(out.cpu(), torch.cat([e4m3, e5m2]))

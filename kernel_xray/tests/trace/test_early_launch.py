@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from simt_programs import CASES, line_marked, load_cases
+from simt_programs import CASES, line_marked, load_case
 
 from kernel_xray import xray
 
@@ -21,7 +21,7 @@ WRONG = {
 
 @pytest.fixture(scope="module")
 def traced():
-    return load_cases(SOURCE, "early_launch", traced=True)
+    return load_case("early_launch", traced=True)
 
 
 def run(traced, how, seed=0, middle=0):

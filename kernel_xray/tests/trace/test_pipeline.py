@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from simt_programs import CASES, assert_matches, line_marked, load_cases
+from simt_programs import CASES, assert_matches, line_marked, load_case
 
 from kernel_xray import xray
 
@@ -44,7 +44,7 @@ MISTAKES = {
 
 @pytest.fixture(scope="module")
 def traced():
-    return load_cases(SOURCE, "ptx_pipeline", traced=True)
+    return load_case("ptx_pipeline", traced=True)
 
 
 def run(traced, wrong, seed, **options):
@@ -79,15 +79,22 @@ def test_a_sample_counts_the_same_and_looks_for_no_races(traced):
     assert not any(run(traced, wrong, 0, blocks=2)[0].faults for wrong in races)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_is_found_with_its_line(traced, mistake):
+# Each mistake has one of three seeds in the quick suite, and each seed a third of the mistakes.
+SEEDED = [
+    pytest.param(mistake, seed, id=f"{mistake}-{seed}", marks=() if seed == i % 3 else pytest.mark.slow)
+    for i, mistake in enumerate(MISTAKES)
+    for seed in range(3)
+]
+
+
+@pytest.mark.parametrize(("mistake", "seed"), SEEDED)
+def test_a_mistake_is_found_with_its_line(traced, mistake, seed):
     kind, lines, message = MISTAKES[mistake]
     places = [line_marked(SOURCE, line) for line in lines]
-    for seed in range(3):
-        report = run(traced, 1 + list(MISTAKES).index(mistake), seed)[0]
-        told, other = (report.remarks, report.faults) if mistake == REMARKED else (report.faults, [])
-        found = [each.message for each in told if each.kind == kind and each.line in places]
-        assert any(re.search(message, text) for text in found) and not other, told
+    report = run(traced, 1 + list(MISTAKES).index(mistake), seed)[0]
+    told, other = (report.remarks, report.faults) if mistake == REMARKED else (report.faults, [])
+    found = [each.message for each in told if each.kind == kind and each.line in places]
+    assert any(re.search(message, text) for text in found) and not other, told
 
 
 # How tiles come to a product (the source's enumeration): the faults with their lines, and the remarks. A cp.async whose

@@ -53,8 +53,8 @@ ERRORS = {
 
 def run(compiler: str, runtime: Path, folder: Path) -> subprocess.CompletedProcess:
     program = folder / "race_model"
-    command = [compiler, "-std=c++17", "-Wall", "-Wextra", f"-I{runtime}", f"-I{RUNTIME}", str(PROGRAM)]
-    subprocess.run([*command, str(runtime / "trace" / "shadow_memory.cpp"), "-o", str(program)], check=True)
+    command = [compiler, "-std=c++17", "-Wall", "-Wextra", f"-I{runtime}", f"-I{RUNTIME}", "-include"]
+    subprocess.run([*command, str(runtime / "trace" / "shadow_memory.cpp"), PROGRAM, "-o", program], check=True)
     return subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
 
 

@@ -70,10 +70,9 @@ REFUSED = {
     "a node that allocates": (host("cudaGraphAddMemAllocNode(nullptr, nullptr, nullptr, 0, a);"), 4, "graph"),
 }  # fmt: skip
 
-# One of each kind is quick: of the compiler's errors in host code, in a kernel, in a launch and in a macro, and of the
-# refusals by the translator and by a header.
+# One of each kind is quick: of the compiler's errors in a launch and about a header, of the translator's errors, and of
+# the refusals. test_loader.py and test_xray_command.py have the compiler's errors in host code and in a kernel.
 QUICK = (
-    "a missing semicolon",
     "an argument too few",
     "a comment left open",
     "a header that is not there",
@@ -130,6 +129,7 @@ def test_broken_or_refused_source(build_errors, name, line, words, kind):
     assert seconds < SLOWEST or not SIMULATOR
 
 
+@pytest.mark.slow  # test_programs.py has a program with them
 def test_sources_that_only_look_broken(tmp_path):
     """Launches, PTX and open brackets in comments and strings are text; the source builds."""
     harmless = HEAD + (

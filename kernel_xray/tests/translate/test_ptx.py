@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, line_marked, load_cases
 
 import kernel_xray
-from kernel_xray import BuildError, UnsupportedError, load_inline, xray
+from kernel_xray import UnsupportedError, load_inline, xray
 from kernel_xray.translate.ptx_macros import Macros
 from kernel_xray.translate.refusals import REFUSAL
 from kernel_xray.translate.rewriter import rewrite
@@ -221,55 +221,29 @@ def test_refused(reason):
     assert "simt/ptx.h" not in text
 
 
-@pytest.mark.skipif(kernel_xray.target == "gpu", reason="ptxas has words of its own")
-def test_errors_name_the_line_and_the_instruction():
-    source = '#if 0\n  asm("wgmma.fence;");\n#endif\n\nasm("tensormap.replace [%0];");'
-    with pytest.raises(UnsupportedError, match=r":5: .*the inline PTX instruction tensormap.replace;"):
-        load_inline("ptx_refused", "", source, no_implicit_headers=True)
-
-
-NOT_TRANSLATED = r"""
-#include <cstdio>
-#define FENCE() asm volatile("wgmma.fence.unknown;\n" ::: "memory")
-__global__ void k(int* p) {
-  if (*p == 1)
-    asm volatile("tensormap.replace [%0];" ::"l"(p));
-  else if (*p == 2) FENCE();
-  if (*p == 3) __brkpt();
-  *p = 7;
-}
-int main(int argc, char**) {
-  int* p;
-  cudaMallocManaged(&p, sizeof(int));
-  *p = argc - 1;
-  k<<<1, 1>>>(p);
-  const int status = cudaDeviceSynchronize();
-  printf("%d", *p);
-  return status != 0;
-}
-"""
-
-
 @pytest.mark.skipif(kernel_xray.target == "gpu", reason="ptxas refuses it")
-def test_what_is_not_translated_is_refused_where_it_is_executed(tmp_path):
-    (tmp_path / "rare.cu").write_text(NOT_TRANSLATED)
-    assert kernel_xray.program(tmp_path / "rare.cu").stdout == "7"
-    line = r"rare\.cu:{}: not supported by the simulator: the inline PTX instruction {}; keep it behind a function"
-    for given, kind, words in (
-        ("x", "unsupported", line.format(6, r"tensormap\.replace")),
-        ("xx", "unsupported", line.format(7, r"wgmma\.fence\.unknown")),
-        ("xxx", "trap", "no debugger is attached"),
+def test_what_is_not_translated_is_refused_where_it_is_executed():
+    source = Path(__file__).with_name("not_translated.cu")
+
+    def run(*arguments):
+        return kernel_xray.program(source, *arguments, traced=True)
+
+    assert run().stdout == "7"
+    refused = "{}: not supported by the simulator: the inline PTX instruction %s; keep it behind a function"
+    for given, kind, mark, message in (
+        ("x", "unsupported", "replace", refused % "tensormap.replace"),
+        ("xx", "unsupported", "unknown", refused % "wgmma.fence.unknown"),
+        ("xxx", "trap", "break", "no debugger is attached"),
     ):
-        ended = kernel_xray.program(tmp_path / "rare.cu", *given)
+        ended, line = run(*given), line_marked(source, mark)
         assert (ended.status, ended.stdout, ended.fault.kind) == (1, str(len(given)), kind)
-        assert re.search(words, str(ended.fault)) and re.search(words, ended.stderr)
-    traced = kernel_xray.program(tmp_path / "rare.cu", "x", traced=True).report
-    assert [(fault.kind, Path(fault.file).name, fault.line) for fault in traced.faults] == [
-        ("unsupported", "rare.cu", 6)
-    ]
+        words = message.format(f"{source.name}:{line}")
+        assert words in str(ended.fault) and words in ended.stderr
+        found = [(fault.kind, Path(fault.file).name, fault.line) for fault in ended.report.faults]
+        assert found == [(kind, source.name, line)]
 
 
-def test_registers_of_another_width_are_refused_as_by_ptxas():
+def test_a_refusal_names_its_line_and_registers_of_another_width_are_refused_as_by_ptxas():
     wrong = {
         'asm("add.u32 %0, %1, 1;" : "=r"(p[0]) : "r"(x));': "the size of an asm operand differs",
         'asm("add.u64 %0, %1, 1;" : "=l"(x) : "r"(p[0]));': "the width of a register of inline PTX differs",
@@ -277,7 +251,8 @@ def test_registers_of_another_width_are_refused_as_by_ptxas():
         'asm("add.f32 %0, %0, 1;" : "+f"(f));': "needs a point",
     }
     source = "__global__ void k(int* p, long long x, float f) {\n" + "\n".join(wrong) + "\n}\n"
-    with pytest.raises(BuildError) as caught:
+    source += '#if 0\n  asm("wgmma.fence;");\n#endif\nasm("tensormap.replace [%0];");\n'
+    with pytest.raises(UnsupportedError, match=r":10: .*the inline PTX instruction tensormap.replace;") as caught:
         load_inline("ptx_wrong", "", source, no_implicit_headers=True, traced=True)  # the simulator everywhere
     for line, message in enumerate(wrong.values(), 2):
         assert message in caught.value.output
@@ -292,6 +267,7 @@ def floats(n):
     return torch.arange(float(n))
 
 
+@pytest.mark.slow  # a build; test_pipeline.py has both orders of mbarriers and of what threads write for units
 def test_barriers_and_units_order_what_threads_access():
     memory = load_cases(CASES / "ptx_memory.cu", "ptx_memory_traced", traced=True)
     values = torch.arange(192, dtype=torch.int32)

@@ -19,6 +19,10 @@ __global__ void assert_kernel(int limit) {
   assert(int(threadIdx.x) < limit);  // <- assert
 }
 
+// Launches, PTX and open brackets in comments and strings are text: k<<<1, 1>>>(p, 1; asm("x"); /*
+const char* const text[] = {"k<<<1, 1(((", "asm(\"mov\") // /* \\", R"x(k<<<)" tex2D)x"};
+/* surf2Dwrite( <<< */ const int shifted = 1 << 2 >> 1;
+
 const char* name(cudaError_t error) { return cudaGetErrorName(error); }
 
 // A fault: what the calls after it return, on this host thread and on another one.
@@ -84,6 +88,10 @@ int main(int count, char** arguments) {
   if (wanted("abort")) {
     printf("before\n");
     abort();
+  }
+  if (wanted("text")) {
+    for (const char* line : text) puts(line);
+    printf("%d\n", shifted);
   }
   if (wanted("half")) return __half2float(__float2half(1.5f) * __half(2.0f)) == 3.0f ? 0 : 1;
   if (wanted("fault")) return fault();

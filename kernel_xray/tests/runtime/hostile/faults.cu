@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "api_misuse.cu"  // so that the two compile as one source
 #include "case.h"
 
 // ------------------------------------------------------------------------------------------------------------------
