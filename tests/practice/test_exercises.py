@@ -244,6 +244,7 @@ def test_a_file_without_the_function_is_explained(tmp_path):
     assert "registers no function vector_scale" in answer.message
 
 
+@pytest.mark.slow  # a build; those of a cell are below
 def test_messages_name_lines_of_python_code():
     cell = cell_of("compact_registered")
     broken = judge.check_cell("compact_registered", cell.replace("inputs[0])", "inputs[0]"))
