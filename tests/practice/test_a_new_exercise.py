@@ -29,6 +29,7 @@ def added(tmp_path, monkeypatch):
     return registry.find(NAME)
 
 
+@pytest.mark.slow  # builds it; its cells, from the same two files, are below
 def test_two_files_make_an_exercise(added, tmp_path, capsys):
     assert (added.lesson, added in helpers.exercises(), added.starter.is_file()) == ("01", True, True)
     assert judge.check_file(NAME).kind == "unsolved"

@@ -37,6 +37,7 @@ def test_bad_arguments_are_named():
             peers.kernel()(*arguments)
 
 
+@pytest.mark.slow  # a traced build; accesses past a tensor of many kinds are found in kernel_xray/tests
 def test_a_peer_whose_buffer_is_shorter_is_found():
     traced = loader.load("sum_of_peers_traced", [KERNELS / "sum_of_peers.cu"], is_python_module=False, traced=True)
     mine, shorter = torch.ones(1000), torch.ones(900)

@@ -184,6 +184,7 @@ def test_a_sample_has_every_bug():
     assert indigo.sample(every, None) == every
 
 
+@pytest.mark.slow  # of suites that are not the course's
 def test_a_kernel_that_does_not_build_is_an_error(tmp_path):
     (tmp_path / "x.cu").write_text("__global__ void k() { none(); }\n")
     case = indigo.IndigoCase("x", tmp_path / "x.cu", tmp_path, (tmp_path,))
@@ -309,6 +310,7 @@ def test_a_program_is_right_if_it_writes_what_the_reference_writes(toy):
     assert rodinia_runs.examine(toy(says="PASSED"))["stage"] == "result"
 
 
+@pytest.mark.slow  # builds a program; how its results are added up is below
 def test_a_program_without_its_input_or_with_an_error_is_not_right(toy):
     assert rodinia_runs.examine(toy(needs=("toy/film.avi",)))["stage"] == "input"
     assert rodinia_runs.examine(toy(c=()))["stage"] == "build"  # `doubled` is undefined
