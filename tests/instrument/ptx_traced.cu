@@ -9,8 +9,6 @@
                : "=r"(R0), "=r"(R1), "=r"(R2), "=r"(R3)                             \
                : "r"(addr))
 
-__device__ uint32_t shared_address(const void* p) { return uint32_t(__cvta_generic_to_shared(p)); }
-
 // Rows of 16 bytes, `pitch` bytes apart; with 16, 8 rows take 4 wavefronts, with 128 they are all in the same banks.
 __global__ void ldmatrix_kernel(uint32_t* out, int pitch) {
   __shared__ __align__(128) char memory[4096];
