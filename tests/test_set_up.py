@@ -4,6 +4,7 @@ The environments here are small programs that stand in for Python and pip; `make
 of the tests from a fresh clone.
 """
 
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -359,10 +360,10 @@ def test_no_venv_module_names_the_package(monkeypatch, tmp_path, capsys):
 def test_another_pip_installs_the_first_package_if_it_can(tmp_path, monkeypatch, version, bare):
     def installed(name):
         if not version:
-            raise set_up.importlib.metadata.PackageNotFoundError(name)
+            raise importlib.metadata.PackageNotFoundError(name)
         return version
 
-    monkeypatch.setattr(set_up.importlib.metadata, "version", installed)
+    monkeypatch.setattr(importlib.metadata, "version", installed)
     commands = []
     done = subprocess.CompletedProcess([], 0, "", "")
     monkeypatch.setattr(set_up.subprocess, "run", lambda command, **options: commands.append(command) or done)

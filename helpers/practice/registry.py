@@ -56,7 +56,7 @@ class Exercise(NamedTuple):
 def exercises() -> list[Exercise]:
     """All exercises, in lesson order. Raises RuntimeError if there are none, ValueError for a malformed file."""
     paths = sorted(path for path in folder().glob("*.*") if path.suffix in SUFFIXES)
-    found = [(_read(path, path.stat().st_mtime_ns), path) for path in paths]
+    found = [(_marked(path), path) for path in paths]
     if not found:
         raise RuntimeError(f"no exercises: {folder()} is empty; `git checkout kernels` restores it")
     found.sort(key=lambda pair: (pair[0].lesson, pair[0].number))
@@ -66,7 +66,7 @@ def exercises() -> list[Exercise]:
 def find(name: str) -> Exercise:
     """The exercise `name`. Raises UnknownExercise."""
     path = _path(name)
-    return _exercise(path, _read(path, path.stat().st_mtime_ns))
+    return _exercise(path, _marked(path))
 
 
 def _exercise(path: Path, marked: Marked) -> Exercise:
@@ -89,7 +89,10 @@ def following(name: str) -> Exercise | None:
 
 def read(name: str) -> Marked:
     """The parsed solution file of exercise `name`. Raises UnknownExercise."""
-    path = _path(name)
+    return _marked(_path(name))
+
+
+def _marked(path: Path) -> Marked:
     return _read(path, path.stat().st_mtime_ns)
 
 
