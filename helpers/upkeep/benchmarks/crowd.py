@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,7 +124,7 @@ def run(
                         crowd.wrong.append(f"status {process.returncode}: {' / '.join(lines[-3:])[-300:]}")
                 if time.monotonic() - sampled > every:
                     sampled = time.monotonic()
-                    _sample(crowd)
+                    _sample(crowd, running)
                 time.sleep(0.05)
         finally:
             for process in started:
@@ -134,14 +134,18 @@ def run(
     return crowd
 
 
-def _sample(crowd: Crowd) -> None:
-    """Notes the memory and the compilers of all descendants of this process, if they are the most so far."""
+def _sample(crowd: Crowd, running: Iterable[subprocess.Popen]) -> None:
+    """Notes the memory and the compilers of the running processes and all their descendants, if the most so far."""
     total, compilers = 0, 0
-    for process in psutil.Process().children(recursive=True):
+    for started in running:
+        tree = []
         with suppress(psutil.Error):  # it has ended meanwhile
-            compilers += process.name().startswith(COMPILERS)
-            memory = process.memory_full_info()
-            total += getattr(memory, "pss", 0) or memory.uss
+            tree = [(first := psutil.Process(started.pid)), *first.children(recursive=True)]
+        for process in tree:
+            with suppress(psutil.Error):
+                compilers += process.name().startswith(COMPILERS)
+                memory = process.memory_full_info()
+                total += getattr(memory, "pss", 0) or memory.uss
     crowd.gigabytes = max(crowd.gigabytes, total / 1e9)
     crowd.compilers = max(crowd.compilers, compilers)
 
