@@ -7,6 +7,7 @@ confines the process is tested alone.
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -179,8 +180,11 @@ def hostile(out, root):
 @pytest.mark.timeout(3600)  # two and a half minutes on a machine that does nothing else
 def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("CLASSROOM_TOKEN", "secret")
-    root, out = tmp_path / "class", tmp_path / "out"
+    root, out, temporary = tmp_path / "class", tmp_path / "out", tmp_path / "temporary"
     out.mkdir()
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # asks TMPDIR again
     (out / "gradebook").write_text("secret")
     attacks = hostile(out, root)
     assert len(attacks) >= 40
@@ -188,7 +192,6 @@ def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, mon
     found = submissions.find(root)
     assert len(found) == 1 + len(attacks)
     store, scheme = Store(out / "verdicts"), Scheme("", {"roll": Worth(1.0)})
-    before = answers_left()
     endless = [one for one in found if attacks.get(one.name, ("", ""))[1] == ENDLESS]
     assert len(endless) == 4
     grading.grade(endless, scheme, store, 2, unasked(grading.worker(True, seconds=20, memory=2)))
@@ -204,7 +207,7 @@ def test_hostile_submissions_cost_their_authors_the_points(folder, tmp_path, mon
     assert sorted(path.name for path in out.iterdir()) == ["gradebook", "verdicts"]
     assert (root / "honest" / "roll.cu").read_text() == SOLUTION
     assert len(list((out / "verdicts").iterdir())) == 1 + len(attacks)
-    assert answers_left() == before
+    assert answers_left(temporary) == ([], [])
     assert not Path("/dev/shm/left_behind").exists()
     assert reaper.descendants(os.getpid()) == []
 
@@ -217,14 +220,14 @@ def unasked(command):
     return [python, "-c", start, *limits]
 
 
-def answers_left():
+def answers_left(temporary):
     """Folders of answers, and processes that work in one."""
-    folders = {str(path) for path in Path("/tmp").glob("answer_*")}
+    folders = [path.name for path in temporary.glob("answer_*")]
     processes = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             where = os.readlink(f"/proc/{pid}/cwd")
         except OSError:
             continue
-        processes += [where] if "/answer_" in where else []
+        processes += [where] if where.startswith(f"{temporary}/answer_") else []
     return folders, processes
