@@ -48,8 +48,15 @@ def test_it_agrees_with_pytorch(module):
 
     check = "\n".join("    " + line for line in CHECKS[module].strip().splitlines())
     program = PROGRAM.format(kernels=str(KERNELS), module=module, check=check)
-    done = python("-c", program, **({} if torch.cuda.is_available() else {"TRITON_INTERPRET": "1"}))
-    assert done.stdout == "agreed\n"
+    if torch.cuda.is_available():
+        done = python("-c", program)
+    else:
+        done = python("-c", program, status=None, TRITON_INTERPRET="1")
+        if "only 0-dimensional arrays can be converted" in done.stderr:  # Triton 3.6 with NumPy 2.5
+            pytest.skip(
+                "this Triton's interpreter converts arrays in a way that this NumPy refuses: pip install -U triton"
+            )
+    assert (done.stdout, done.returncode) == ("agreed\n", 0), done.stderr
 
 
 def test_every_triton_kernel_is_checked():

@@ -109,6 +109,9 @@ def launch(command: list[str], env: dict[str, str], cwd: str | None = None, **un
 
 def serve(server: socket.socket) -> None:
     """Answers each request with the ID of its process, until this one's input ends."""
+    # Triton, which PyTorch imports where it is installed, asks then whether there is a GPU to compile for.
+    if not _has_gpu():
+        os.environ["TRITON_INTERPRET"] = "1"
     for module in PRELOADED:
         importlib.import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that the system forgets a kernel that has ended
@@ -121,6 +124,15 @@ def serve(server: socket.socket) -> None:
                 continue
         server.close()
         become(**request)
+
+
+def _has_gpu() -> bool:
+    """Asks the driver's management library: forks of a process that has asked the driver itself could not use a GPU.
+
+    https://docs.pytorch.org/docs/stable/cuda_environment_variables.html (read in November 2026)
+    """
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    return importlib.import_module("torch.cuda").is_available()
 
 
 def become(module: str, arguments: list[str], env: dict[str, str], cwd: str) -> None:
