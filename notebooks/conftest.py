@@ -9,6 +9,7 @@
 - nbval reads what a cell printed, not whether it succeeded. A cell that IPython rejects, such as `%%exercise` before
   `import helpers`, prints an error as text, and would pass. Here it fails.
 - Progress comes only if something had to be built: it does not belong to what a cell shows.
+- Numbers that depend on the processor alone are not compared (see tests/sanitized.cfg).
 - nbval keeps cells out of the history, so a `;` at the end of a cell does not hide its value and `_` is not the last
   value, unlike in JupyterLab. Here cells are stored in the history.
 - Without a GPU the cells show recorded measurements, and the numbers that the prose quotes must be among them: the last
@@ -25,6 +26,7 @@
 import os
 import sys
 import time
+from pathlib import Path
 from queue import Empty
 from unittest import mock
 
@@ -38,6 +40,7 @@ from kernel_xray.machine import toolchain
 from kernel_xray.machine.progress import MARK
 
 POLL_SECONDS = 2.0
+SANITIZED = Path(__file__).parents[1] / "tests" / "sanitized.cfg"
 HINTS = {
     "Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."
 }
@@ -106,6 +109,7 @@ nbval.plugin.RunningKernel = CourseKernel
 
 
 def pytest_configure(config):
+    config.option.nbval_sanitize_with = config.option.nbval_sanitize_with or SANITIZED
     if not config.option.collectonly:
         config.add_cleanup(forked.start())
 
