@@ -77,8 +77,8 @@ def test_git_does_not_follow_what_a_learner_writes():
     if not (ROOT / ".git").exists():
         pytest.skip("this is not a clone")
     paths = [str(exercise.starter) for exercise in EXERCISES]
-    done = subprocess.run(["git", "-C", str(ROOT), "check-ignore", *paths], capture_output=True, text=True)
-    assert done.stdout.split() == paths
+    command = ["git", "-C", str(ROOT), "-c", "core.quotePath=false", "check-ignore", *paths]
+    assert subprocess.run(command, capture_output=True, text=True).stdout.splitlines() == paths
 
 
 def test_the_lessons_have_one_cell_of_each_exercise_as_generated():

@@ -169,8 +169,9 @@ def test_an_interrupt_ends_the_program_and_its_children(tmp_path):
         os.kill(os.getpid(), signal.SIGUSR1)
 
     def children_of(pid):
+        # In a C locale, ps does not print the folder as it is called.
         found = subprocess.run(["ps", "-Ao", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-        return [int(line.split()[0]) for line in found.splitlines() if f"{PROGRAMS / 'plain'} sleep" in line]
+        return [int(line.split()[0]) for line in found.splitlines() if line.endswith("/plain sleep")]
 
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:

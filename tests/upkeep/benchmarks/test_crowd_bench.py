@@ -34,7 +34,7 @@ def test_compilers_are_counted(tmp_path):
 
 
 def test_an_interrupt_ends_the_crowd(monkeypatch):
-    def interrupted(crowd):
+    def interrupted(crowd, running):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(bench, "_sample", interrupted)
