@@ -26,7 +26,6 @@
 import os
 import sys
 import time
-from pathlib import Path
 from queue import Empty
 from unittest import mock
 
@@ -36,11 +35,12 @@ from jupyter_client.provisioning import local_provisioner
 from nbval.kernel import RunningKernel
 
 from helpers.pages.notebooks import forked, quotes
+from helpers.paths import ROOT
 from kernel_xray.machine import toolchain
 from kernel_xray.machine.progress import MARK
 
 POLL_SECONDS = 2.0
-SANITIZED = Path(__file__).parents[1] / "tests" / "sanitized.cfg"
+SANITIZED = ROOT / "tests" / "sanitized.cfg"
 HINTS = {
     "Cell magic `%%exercise` not found.": " `import helpers` defines it: run the cell with the imports first."
 }

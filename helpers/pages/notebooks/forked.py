@@ -34,6 +34,10 @@ def start() -> Callable[[], object]:
     """
     if ADDRESS in os.environ or sys.platform != "linux":
         return lambda: None
+    from kernel_xray.machine import toolchain  # not above: the kernels would have it too
+
+    # PyTorch imports Triton where it is installed, which asks then whether its functions are interpreted.
+    interpreted = {"TRITON_INTERPRET": "1"} if toolchain.of_programs() == "simulator" else {}
     folder = tempfile.mkdtemp(prefix="kernels_", dir="/tmp")  # a socket's path has 107 characters at most
     os.environ[ADDRESS] = os.path.join(folder, "socket")
     with socket.socket(socket.AF_UNIX) as server:
@@ -47,6 +51,7 @@ def start() -> Callable[[], object]:
             env={
                 "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # ipykernel sets it later
                 "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # no warning of its debugger
+                **interpreted,
                 **os.environ,
             },
         )
@@ -109,9 +114,6 @@ def launch(command: list[str], env: dict[str, str], cwd: str | None = None, **un
 
 def serve(server: socket.socket) -> None:
     """Answers each request with the ID of its process, until this one's input ends."""
-    # Triton, which PyTorch imports where it is installed, asks then whether there is a GPU to compile for.
-    if not _has_gpu():
-        os.environ["TRITON_INTERPRET"] = "1"
     for module in PRELOADED:
         importlib.import_module(module)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # so that the system forgets a kernel that has ended
@@ -124,15 +126,6 @@ def serve(server: socket.socket) -> None:
                 continue
         server.close()
         become(**request)
-
-
-def _has_gpu() -> bool:
-    """Asks the driver's management library: forks of a process that has asked the driver itself could not use a GPU.
-
-    https://docs.pytorch.org/docs/stable/cuda_environment_variables.html (read in November 2026)
-    """
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
-    return importlib.import_module("torch.cuda").is_available()
 
 
 def become(module: str, arguments: list[str], env: dict[str, str], cwd: str) -> None:
