@@ -138,14 +138,13 @@ def _sample(crowd: Crowd, running: Iterable[subprocess.Popen]) -> None:
     """Notes the memory and the compilers of the running processes and all their descendants, if the most so far."""
     total, compilers = 0, 0
     for started in running:
-        tree = []
         with suppress(psutil.Error):  # it has ended meanwhile
-            tree = [(first := psutil.Process(started.pid)), *first.children(recursive=True)]
-        for process in tree:
-            with suppress(psutil.Error):
-                compilers += process.name().startswith(COMPILERS)
-                memory = process.memory_full_info()
-                total += getattr(memory, "pss", 0) or memory.uss
+            first = psutil.Process(started.pid)
+            for process in (first, *first.children(recursive=True)):
+                with suppress(psutil.Error):
+                    compilers += process.name().startswith(COMPILERS)
+                    memory = process.memory_full_info()
+                    total += getattr(memory, "pss", 0) or memory.uss
     crowd.gigabytes = max(crowd.gigabytes, total / 1e9)
     crowd.compilers = max(crowd.compilers, compilers)
 
