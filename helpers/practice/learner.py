@@ -6,7 +6,6 @@ build cache and serves every copy of the course. KERNEL_LADDER_PROGRESS names an
 was accepted. Nothing here raises for a file that cannot be read or written: a sentence on stderr says what is lost.
 """
 
-import fcntl
 import json
 import os
 import sys
@@ -80,8 +79,7 @@ def _change(edit: Callable[[Records], object]) -> None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path.with_name(f".{path.name}.lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(path.with_name(f".{path.name}.lock"), "w") as file, cache.lock(file):
             found = _read(path)
             edit(found)
             cache.write_whole(path, json.dumps({"exercises": found}, indent=1, sort_keys=True) + "\n")

@@ -1,5 +1,7 @@
 """A learner's progress: recorded by verdicts, shown by lesson, never in the way."""
 
+import errno
+import fcntl
 import json
 import os
 import subprocess
@@ -89,6 +91,17 @@ def test_nothing_is_kept_in_the_null_device(monkeypatch, capsys):
     assert learner.records() == {}
     assert capsys.readouterr().err == ""
     assert not Path(os.devnull).is_file()
+
+
+def test_a_file_system_without_flock_keeps_verdicts_too(place, monkeypatch, capsys):
+    def flock(file, how, original=fcntl.flock):
+        if Path(file.name).is_relative_to(place.parent):
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+        original(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    learner.noted(verdict("roll", "accepted"))
+    assert learner.records()["roll"]["tries"] == 1 and capsys.readouterr().err == ""
 
 
 def test_no_verdict_is_lost_when_several_notebooks_run(place):

@@ -1,5 +1,7 @@
 """The build cache: what is damaged, unfinished or another's is never used; what is intact always is."""
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -7,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -26,10 +29,11 @@ class Builder:
     """Builds a file and counts how often it was asked to."""
 
     def __init__(self, folder, content=CONTENT):
-        self.folder, self.content, self.count = folder, content, 0
+        self.folder, self.content, self.count, self.pause = folder, content, 0, 0.0
 
     def __call__(self):
         self.count += 1
+        time.sleep(self.pause)
         (self.folder / "made.so").unlink(missing_ok=True)
         (self.folder / "made.so").write_bytes(self.content)
         return self.folder / "made.so"
@@ -210,7 +214,25 @@ def test_the_folders_unused_for_longest_go_when_the_limit_is_reached(root, monke
     assert {p.name for p in root.iterdir() if p.is_dir()} == {"new", "used", "inline"}
 
 
-def test_a_folder_in_use_is_kept(root, monkeypatch):
+WITHOUT_FLOCK = [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP]
+
+
+def flock_fails(monkeypatch, folder, number):
+    """As on a file system that begins at `folder`; the folder for temporary files is on another one."""
+
+    def flock(file, how, original=fcntl.flock):
+        if Path(file.name).is_relative_to(folder):
+            raise OSError(number, os.strerror(number))
+        original(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder.parent / "temporary"))
+
+
+@pytest.mark.parametrize("number", [None, *WITHOUT_FLOCK])
+def test_a_folder_in_use_is_kept(root, monkeypatch, number):
+    if number:
+        flock_fails(monkeypatch, root, number)
     for name in ("recent", "locked", "idle"):
         Builder(root / name, b"x" * 1_000_000).get()
     age(root / "locked", 5)
@@ -219,6 +241,20 @@ def test_a_folder_in_use_is_kept(root, monkeypatch):
     (root / ".trimmed").unlink(missing_ok=True)
     with cache.locked(root / "locked"):
         assert [f.name for f in eviction.trim(root, keep=root / "none")] == ["idle"]
+
+
+def test_threads_build_once_without_flock(root, monkeypatch):
+    flock_fails(monkeypatch, root, errno.ENOLCK)
+    builder = Builder(root / "k")
+    builder.pause = 0.2
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: builder.get(), range(4))) == [1] * 4
+
+
+def test_a_folder_that_cannot_be_locked_is_named(root, monkeypatch):
+    flock_fails(monkeypatch, root, errno.EIO)
+    with pytest.raises(cache.CacheError, match=r"^k is not in the build cache .* \(Input/output error\); set KERNEL_"):
+        Builder(root / "k").get()
 
 
 def test_a_clock_that_was_set_back_does_not_stop_the_eviction(root, monkeypatch):

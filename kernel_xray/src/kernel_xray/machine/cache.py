@@ -4,16 +4,19 @@ It holds one folder for each distinct build; artifacts.py says when what lies th
 the whole within a limit.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
 import re
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 VARIABLE = "KERNEL_XRAY_CACHE"
 LOCK, RECORD = ".in_use", "finished.json"  # files in the folder of a build: see artifacts.py for the second
@@ -75,6 +78,11 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o755)
             file = open(folder / LOCK, "w")  # noqa: SIM115
+            try:
+                holder = lock(file)
+            except OSError:
+                file.close()
+                raise
         except FileNotFoundError:  # another process evicted the folder in between
             continue
         except OSError as error:
@@ -82,20 +90,43 @@ def locked(folder: Path) -> Iterator[None]:
                 f"{folder.name} is not in the build cache {folder.parent}, and cannot be built there "
                 f"({error.strerror}); {ADVICE}"
             ) from error
-        with file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with file, holder:
             if not _is(file.fileno(), folder / LOCK):
                 continue  # evicted while this process waited
             # PyTorch's own lock is a plain file: a killed build leaves it behind, and the next build waits for it
             # forever. While this process holds the folder, no build can be running, so the file is stale.
             (folder / "lock").unlink(missing_ok=True)
-            before = held.set((*held.get(), file.fileno()))
+            before = held.set((*held.get(), holder.fileno()))
             try:
                 yield
             finally:
                 held.reset(before)
-            fcntl.flock(file, fcntl.LOCK_UN)  # closing is not enough if another thread has forked this process
+            fcntl.flock(holder, fcntl.LOCK_UN)  # closing is not enough if another thread has forked this process
             return
+
+
+def lock(file: IO, how: int = fcntl.LOCK_EX) -> IO:
+    """Locks an open file as flock does, and returns the file whose closing ends the lock.
+
+    That is another one, in the temporary folder, where the file system has no flock, as NFS without a lock manager or
+    Lustre without its option of that name: then only the processes of this machine wait for each other. Raises OSError.
+    """
+    try:
+        fcntl.flock(file, how)
+        return file
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
+    folder = Path(tempfile.gettempdir()) / f"kernel_xray_locks_{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = os.fstat(file.fileno())
+    other = open(folder / f"{found.st_dev}_{found.st_ino}", "w")  # noqa: SIM115
+    try:
+        fcntl.flock(other, how)
+    except OSError:
+        other.close()
+        raise
+    return other
 
 
 def _is(descriptor: int, path: Path) -> bool:

@@ -79,8 +79,7 @@ def trim(root: Path, keep: Path) -> list[Path]:
 def delete(folder: Path) -> bool:
     """Deletes a folder of the cache unless a process is building in it."""
     try:
-        with open(folder / cache.LOCK, "a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with open(folder / cache.LOCK, "a") as file, cache.lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
             (folder / cache.RECORD).unlink(missing_ok=True)  # first, so that no process takes the rest for finished
             shutil.rmtree(folder)
     except OSError:  # in use, or not ours
