@@ -14,6 +14,9 @@
 // keys j - window_left to j + window_right, all on a side that is None. So window_right
 // = 0 is a causal mask for queries at the end of the keys.
 //
+// starts, starts_kv: int32, where the sequences of a packed batch begin, and the last
+// one ends (sequences.h). A window is aligned to the end of each.
+//
 // softcap: scores are softcap * tanh(scale * q @ k^T / softcap), unless it is 0.
 //
 // A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
@@ -43,6 +46,7 @@
 #include "attention.h"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
+#include "sequences.h"
 
 using namespace ladder;
 using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup, hopper::TileMap;
@@ -69,59 +73,68 @@ struct PipelineState {
       : stage(tile % kKvStages), parity(tile / kKvStages % 2) {}
 };
 
-// What a block works on: queries from `first` on of head `head` of a batch, and `tiles`
-// tiles of keys from key `begin` on.
+// What a block works on: queries from `first` on of a head's sequence, and `tiles`
+// tiles of its keys from key `begin` on.
 struct WorkTile {
-  int batch, head, head_kv, first, begin, tiles;
+  Sequence q, kv;
+  int head, head_kv, first, begin, tiles;
 };
 
 // Which work tile a block takes: those of `at_once` heads together, whose k and v fit
 // in the L2 cache. Of these, the last queries come first: if causal, they take longest,
 // and the short tiles at the end keep all SMs busy.
+template <typename Lengths>
 struct TileScheduler {
+  Lengths of_q, of_kv;
   int at_once, of_batch;  // heads
-  TileScheduler(const Sizes& size, int of_batch) : of_batch(of_batch) {
+  TileScheduler(Lengths of_q, Lengths of_kv, const Sizes& size, int of_batch)
+      : of_q(of_q), of_kv(of_kv), of_batch(of_batch) {
     int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * sizeof(bfloat16);
     at_once =
         int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
   }
+  // A warp. Aligns the mask to packed sequences.
   template <typename Mask>
-  __device__ WorkTile tile(int block, const Sizes& size, const Mask& mask) const {
-    int blocks = ceil_div(size.tokens, kRowsOfBlock),
-        head = block / (blocks * at_once) * at_once;
+  __device__ WorkTile tile(int block, const Sizes& size, Mask& mask) const {
+    int numbers = of_q.tiles(kRowsOfBlock),
+        head = block / (numbers * at_once) * at_once;
     int heads = min(at_once, int(size.heads) - head);
-    block -= head * blocks;
+    block -= head * numbers;
     head += block % heads;
-    int first = (blocks - 1 - block / heads) * kRowsOfBlock;
+    int number = block / heads, batch = head / of_batch;
+    head -= batch * of_batch;
+    int i = of_q.sequence_of(number, kRowsOfBlock);
+    Sequence q = of_q.sequence(batch, i), kv = of_kv.sequence(batch, i);
+    if constexpr (Lengths::packed) mask = mask.aligned(q.length, kv.length);
+    int tile = number - of_q.first_tile(i, kRowsOfBlock);
+    int first = (ceil_div(q.length, kRowsOfBlock) - 1 - tile) * kRowsOfBlock;
     Range keys = mask.keys_of(first, first + kRowsOfBlock - 1);
     int begin = keys.begin / kKeysOfTile * kKeysOfTile;
-    int batch = head / of_batch;
-    head -= batch * of_batch;
     int tiles = keys.end > begin ? ceil_div(keys.end - begin, kKeysOfTile) : 0;
-    return {batch, head, head / size.group, first, begin, tiles};
+    return {q, kv, head, head / size.group, first, begin, tiles};
   }
 };
 
 // -------------------------------------------------------------------------------------
 // The producer
 
-template <int d>
+template <typename Lengths, int d>
 __device__ void produce(HopperTiles<d>& shared, const TileMap& q, const TileMap& k,
                         const TileMap& v, const WorkTile& work) {
   hopper::arrive_and_expect(shared.q_full, sizeof shared.q);
-  hopper::load_panels(shared.q, q, shared.q_full, work.batch, work.head, work.first);
+  Lengths::load(shared.q, q, shared.q_full, work.q, work.head, work.first);
   for (int tile = 0; tile < work.tiles; ++tile) {
     PipelineState at(tile);
     int key = work.begin + tile * kKeysOfTile;
     // at first there is no phase to wait for.
     hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);
     hopper::arrive_and_expect(shared.k_full[at.stage], sizeof shared.k[0]);
-    hopper::load_panels(shared.k[at.stage], k, shared.k_full[at.stage], work.batch,
-                        work.head_kv, key);
+    Lengths::load(shared.k[at.stage], k, shared.k_full[at.stage], work.kv, work.head_kv,
+                  key);
     hopper::wait(shared.v_empty[at.stage], at.parity ^ 1);
     hopper::arrive_and_expect(shared.v_full[at.stage], sizeof shared.v[0]);
-    hopper::load_panels(shared.v[at.stage], v, shared.v_full[at.stage], work.batch,
-                        work.head_kv, key);
+    Lengths::load(shared.v[at.stage], v, shared.v_full[at.stage], work.kv, work.head_kv,
+                  key);
   }
 }
 
@@ -191,7 +204,7 @@ __device__ __forceinline__ void begin_out(
 template <int d, typename Mask, typename Scale>
 __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& work,
                         const Mask& mask, bfloat16* to, int64_t pitch, float* logsumexp,
-                        int tokens, Scale scale) {
+                        Scale scale) {
   int t = threadIdx.x % kWarpGroup, row = work.first + consumer * kRowsOfGroup;
   int thread_row = row + t / 32 * 16 + t % 32 / 4;  // the thread's first row
   bool leader = t == 0;
@@ -267,9 +280,9 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
     int query = thread_row + 8 * half;
     float sum = quad_sum(state.sum[half]);
     float factor = sum == 0 ? 0 : 1 / sum;  // 0: of no keys
-    write_row<d>(to, query, tokens, reinterpret_cast<float (&)[d / 8][4]>(out),
+    write_row<d>(to, query, work.q.length, reinterpret_cast<float (&)[d / 8][4]>(out),
                  2 * half, factor, pitch);
-    if (query < tokens && t % 4 == 0) {
+    if (query < work.q.length && t % 4 == 0) {
       logsumexp[query] =
           (finite_or_0(state.largest[half] * scale.scale) + log2f(sum)) * kLn2;
     }
@@ -279,8 +292,8 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
 // All threads. The results of queries that see no key.
 template <int d>
 __device__ void write_nothing(const WorkTile& work, bfloat16* to, int64_t pitch,
-                              float* logsumexp, int tokens) {
-  int rows = min(kRowsOfBlock, tokens - work.first), vectors = d / 8;
+                              float* logsumexp) {
+  int rows = min(kRowsOfBlock, work.q.length - work.first), vectors = d / 8;
   for (int i = threadIdx.x; i < rows * vectors; i += hopper::kThreads) {
     int row = work.first + i / vectors;
     reinterpret_cast<uint4*>(to + row * pitch)[i % vectors] = {};
@@ -291,14 +304,16 @@ __device__ void write_nothing(const WorkTile& work, bfloat16* to, int64_t pitch,
 // -------------------------------------------------------------------------------------
 // Kernel
 
-template <int d, typename Mask, typename Scale>
+template <int d, typename Lengths, typename Mask, typename Scale>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q,
                             const __grid_constant__ TileMap k,
                             const __grid_constant__ TileMap v,
                             bfloat16* __restrict__ out, Strides to,
                             float* __restrict__ logsumexp, Sizes size,
-                            TileScheduler scheduler, Mask mask, Scale scale) {
+                            TileScheduler<Lengths> scheduler, Mask mask, Scale scale) {
+  WorkTile work = scheduler.tile(blockIdx.x, size, mask);
+  if (work.first < 0 || work.first >= work.q.length) return;  // a number of no tile
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<HopperTiles<d>>(memory);
   if (threadIdx.x == 0) {
@@ -316,57 +331,59 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
     hopper::fence_init();
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
-  WorkTile work = scheduler.tile(blockIdx.x, size, mask);
-  out += work.batch * to.batch + work.head * to.head;
-  logsumexp += (int64_t(work.batch) * scheduler.of_batch + work.head) * size.tokens;
-  if (work.tiles == 0)
-    return write_nothing<d>(work, out, to.token, logsumexp, size.tokens);
-  hopper::specialize_warps([&] { produce(shared, q, k, v, work); },
+  Strides of_sum = {int64_t(scheduler.of_batch) * size.tokens, size.tokens, 1};
+  out += Lengths::offset(work.q, to) + work.head * to.head;
+  logsumexp += Lengths::offset(work.q, of_sum) + work.head * of_sum.head;
+  if (work.tiles == 0) return write_nothing<d>(work, out, to.token, logsumexp);
+  hopper::specialize_warps([&] { produce<Lengths>(shared, q, k, v, work); },
                            [&](int consumer) {
                              consume(shared, consumer, work, mask, out, to.token,
-                                     logsumexp, size.tokens, scale);
+                                     logsumexp, scale);
                            });
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Mask, typename Scale>
+template <int d, typename Lengths, typename Mask, typename Scale>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
-                   Tensor& logsumexp, Scale scale, Sizes size, Mask mask) {
+                   Tensor& logsumexp, Scale scale, Sizes size, Lengths of_q,
+                   Lengths of_kv, Mask mask) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  unsigned blocks = grid_of(size.heads * ceil_div(size.tokens, kRowsOfBlock));
-  allow_shared(attention_hopper_kernel<d, Mask, Scale>, bytes);
-  attention_hopper_kernel<d, Mask, Scale>
-      <<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
-          hopper::tile_map_4d(q, kRowsOfBlock), hopper::tile_map_4d(k, kKeysOfTile),
-          hopper::tile_map_4d(v, kKeysOfTile), data<bfloat16>(out), strides(out),
-          data<float>(logsumexp), size, TileScheduler(size, q.size(1)), mask, scale);
+  unsigned blocks = grid_of(size.heads * of_q.tiles(kRowsOfBlock));
+  auto kernel = attention_hopper_kernel<d, Lengths, Mask, Scale>;
+  allow_shared(kernel, bytes);
+  kernel<<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
+      of_q.map(q, kRowsOfBlock), of_kv.map(k, kKeysOfTile), of_kv.map(v, kKeysOfTile),
+      data<bfloat16>(out), strides(out), data<float>(logsumexp), size,
+      TileScheduler<Lengths>(of_q, of_kv, size, q.size(1)), mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 // As attention in attention.cu.
-std::tuple<Tensor, Tensor> attention_hopper(const Tensor& q, const Tensor& k,
-                                            const Tensor& v, bool causal,
-                                            std::optional<double> scale,
-                                            std::optional<int64_t> window_left,
-                                            std::optional<int64_t> window_right,
-                                            bool /*deterministic: always*/,
-                                            double softcap) {
+std::tuple<Tensor, Tensor> attention_hopper(
+    const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
+    std::optional<double> scale, std::optional<int64_t> window_left,
+    std::optional<int64_t> window_right, bool /*deterministic: always*/, double softcap,
+    std::optional<Tensor> starts, std::optional<Tensor> starts_kv) {
   Sizes size = check_attention(q, k, v, true);
   check_input(q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
                   size.d, "; use attention");
   auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp,
                    double scale) {
-    with_mask(size, causal, window_left, window_right, [&](auto mask) {
-      with_scale(scale, softcap, [&](auto score) {
+    with_scale(scale, softcap, [&](auto score) {
+      auto launch = [&](auto of_q, auto of_kv, auto mask) {
+        using L = decltype(of_q);
         using M = decltype(mask);
         using S = decltype(score);
-        auto launch = size.d == 64 ? launch_hopper<64, M, S> : launch_hopper<128, M, S>;
-        launch(q, k, v, out, logsumexp, score, size, mask);
-      });
+        auto run =
+            size.d == 64 ? launch_hopper<64, L, M, S> : launch_hopper<128, L, M, S>;
+        run(q, k, v, out, logsumexp, score, size, of_q, of_kv, mask);
+      };
+      with_sequences(q, k, size, causal, window_left, window_right, starts, starts_kv,
+                     launch);
     });
   };
   return run_attention(q, k, v, scale, start);
@@ -380,7 +397,8 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(
       "attention_hopper(Tensor q, Tensor k, Tensor v, bool causal=False, float? "
       "scale=None, int? window_left=None, int? window_right=None, bool "
-      "deterministic=False, float softcap=0.0) -> (Tensor, Tensor)");
+      "deterministic=False, float softcap=0.0, Tensor? starts=None, Tensor? "
+      "starts_kv=None) -> (Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

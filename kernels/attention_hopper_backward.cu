@@ -7,7 +7,7 @@
 //   grad_logsumexp, logsumexp   batch x heads x tokens, float32
 //
 // Views are taken as in attention_hopper.cu. grad_q, grad_k and grad_v have the order
-// of dimensions of q, k and v. softcap: as there.
+// of dimensions of q, k and v. softcap, starts and starts_kv: as there.
 //
 // Three kernels. The first computes for each query what the second needs of it: its
 // logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
@@ -51,6 +51,7 @@
 #include "hopper_bulk.h"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
+#include "sequences.h"
 
 using namespace ladder;
 using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
@@ -67,9 +68,10 @@ template <int d>
 constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
 
 // The tiles of queries that a block loops over: from the last one down, each of all
-// `heads` heads of the group. first_head: of those of all batches.
+// `heads` heads of the group. first_head: of those of all batches. numbers: how many
+// tiles of a head have; first: that of the sequence's first tile.
 struct TileIterator {
-  int first_head, heads, tiles, tile, head;
+  int first_head, heads, numbers, first, tile, head;
   __device__ void advance() {
     if (++head == heads) {
       head = 0;
@@ -77,14 +79,15 @@ struct TileIterator {
     }
   }
   __device__ int64_t number() const {
-    return int64_t(first_head + head) * tiles + tile;
+    return int64_t(first_head + head) * numbers + first + tile;
   }
 };
 
-// What a block works on: keys from `first` on, with a tile of queries in each of
-// `steps` steps.
+// What a block works on: keys from `first` on of a sequence, with a tile of queries in
+// each of `steps` steps.
 struct WorkTile {
-  int batch, head_kv, first, steps;
+  Sequence q, kv;
+  int head_kv, first, steps;
   TileIterator iterator;
 };
 
@@ -153,14 +156,14 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
 // -------------------------------------------------------------------------------------
 // The producer
 
-template <int d>
+template <typename Lengths, int d>
 __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile work) {
   constexpr int queries = kQueriesOfTile<d>, row_bytes = 2 * queries * sizeof(float);
   hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
-  hopper::load_panels(shared.k, operands.k, shared.keys_full, work.batch, work.head_kv,
-                      work.first);
-  hopper::load_panels(shared.v, operands.v, shared.keys_full, work.batch, work.head_kv,
-                      work.first);
+  Lengths::load(shared.k, operands.k, shared.keys_full, work.kv, work.head_kv,
+                work.first);
+  Lengths::load(shared.v, operands.v, shared.keys_full, work.kv, work.head_kv,
+                work.first);
   PipelineState pipe;
   TileIterator& iterator = work.iterator;
 #pragma unroll 1
@@ -172,8 +175,8 @@ __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile 
     hopper::arrive_and_expect(full, sizeof stage.q + sizeof stage.grad + row_bytes);
     int head = work.head_kv * iterator.heads + iterator.head,
         row = iterator.tile * queries;
-    hopper::load_panels(stage.q, operands.q, full, work.batch, head, row);
-    hopper::load_panels(stage.grad, operands.grad, full, work.batch, head, row);
+    Lengths::load(stage.q, operands.q, full, work.q, head, row);
+    Lengths::load(stage.grad, operands.grad, full, work.q, head, row);
     hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
                        row_bytes, full);
   }
@@ -256,7 +259,7 @@ __device__ __forceinline__ void begin_sum(float (&sum)[d / 2],
 }
 
 // A warp group: 64 of the block's keys.
-template <int d, typename Mask, typename Scale>
+template <int d, typename Lengths, typename Mask, typename Scale>
 __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
                                         int consumer, const Mask& mask, Scale scale,
                                         float factor) {
@@ -375,7 +378,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   int rows = mask.tokens_kv - first;
   auto write = [&](const float (&sum)[d / 2], bfloat16* to, const Strides& s,
                    float by) {
-    to += shared.work.batch * s.batch + shared.work.head_kv * s.head + first * s.token;
+    to += Lengths::offset(shared.work.kv, s) + shared.work.head_kv * s.head +
+          first * s.token;
     write_rows<d>(sum, to, s.token, rows, by);
   };
   write(grad_k, operands.grad_k, operands.of_grad_k, factor);
@@ -385,31 +389,39 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
 // -------------------------------------------------------------------------------------
 // Kernels
 
-template <int d, typename Mask, typename Scale>
+template <int d, typename Lengths, typename Mask, typename Scale>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
-                                     Sizes size, int heads_kv, int at_once, Mask mask,
-                                     Scale scale, float factor) {
+                                     Sizes size, Lengths of_q, Lengths of_kv,
+                                     int heads_kv, int at_once, Mask mask, Scale scale,
+                                     float factor) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<KeyTiles<d>>(memory);
-  // Blocks of `at_once` heads alternate, if causal the longest first.
+  // A warp. Blocks of `at_once` heads alternate, if causal the longest first.
   auto work_of = [&](int block) -> WorkTile {
     constexpr int queries = kQueriesOfTile<d>;
-    int blocks = ceil_div(size.tokens_kv, kKeysOfBlock),
-        head = block / (blocks * at_once) * at_once;
+    int numbers = of_kv.tiles(kKeysOfBlock),
+        head = block / (numbers * at_once) * at_once;
     int heads = min(at_once, int(size.heads) / size.group - head);
-    block -= head * blocks;
+    block -= head * numbers;
     head += block % heads;
-    int first = block / heads * kKeysOfBlock;
-    Range range = mask.queries_of(first, first + kKeysOfBlock - 1);
+    int number = block / heads, i = of_kv.sequence_of(number, kKeysOfBlock);
+    Sequence q = of_q.sequence(head / heads_kv, i),
+             kv = of_kv.sequence(head / heads_kv, i);
+    int first = (number - of_kv.first_tile(i, kKeysOfBlock)) * kKeysOfBlock;
+    Mask seen = mask;
+    if constexpr (Lengths::packed) seen = mask.aligned(q.length, kv.length);
+    Range range = seen.queries_of(first, first + kKeysOfBlock - 1);
     int begin = max(range.begin, 0) / queries,
-        end = ceil_div(min(range.end, size.tokens), queries);
-    return {head / heads_kv,
+        end = ceil_div(min(range.end, q.length), queries);
+    bool none = Lengths::packed && (first < 0 || first >= kv.length);
+    return {q,
+            kv,
             head % heads_kv,
             first,
-            max(end - begin, 0) * size.group,
-            {head * size.group, size.group, int(ceil_div(size.tokens, queries)),
-             end - 1, 0}};
+            none ? 0 : max(end - begin, 0) * size.group,
+            {head * size.group, size.group, of_q.tiles(queries),
+             of_q.first_tile(i, queries), end - 1, 0}};
   };
   if (threadIdx.x == 0) {
     hopper::init(shared.keys_full, 1);
@@ -425,22 +437,30 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
         hopper::init(full[consumer], kWarpGroup / 32);
     }
     hopper::fence_init();
+  }
+  if (threadIdx.x < 32) {
     // Only for blocks that have begun may a block wait, and CUDA promises no order.
-    shared.work = work_of(operands.begun ? atomicAdd(operands.begun, 1) : blockIdx.x);
+    int block = blockIdx.x;
+    if (operands.begun && threadIdx.x == 0) block = atomicAdd(operands.begun, 1);
+    WorkTile work = work_of(__shfl_sync(kAll, block, 0));
+    if (threadIdx.x == 0) shared.work = work;
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
+  if constexpr (Lengths::packed)
+    mask = mask.aligned(shared.work.q.length, shared.work.kv.length);
   // The warp's group is the same in all lanes; read from one of them, the compiler
   // knows.
   int group = __shfl_sync(kAll, threadIdx.x / kWarpGroup, 0);
   if (group == 0) {
     hopper::dealloc_registers<24>();
     int warp = threadIdx.x / 32;
-    if (threadIdx.x % 32 == 0 && warp == 0) produce(shared, operands, shared.work);
+    if (threadIdx.x % 32 == 0 && warp == 0)
+      produce<Lengths>(shared, operands, shared.work);
     if (threadIdx.x % 32 == 0 && 0 < warp && warp <= kAdders)
       add_grad_q(shared, operands, warp - 1, shared.work, mask);
   } else {
     hopper::alloc_registers<240>();
-    consume(shared, operands, group - 1, mask, scale, factor);
+    consume<d, Lengths>(shared, operands, group - 1, mask, scale, factor);
   }
 }
 
@@ -448,23 +468,26 @@ constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
 // A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and
 // delta of the tile; sums, begun and turns: zeros.
-template <int d>
-__global__ void __launch_bounds__(kThreadsOfTile)
-    attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,
-                                 const bfloat16* __restrict__ out,
-                                 const float* __restrict__ grad_logsumexp,
-                                 const float* __restrict__ logsumexp,
-                                 float* __restrict__ rows, float4* __restrict__ sums,
-                                 int* __restrict__ begun, Strides of_grad,
-                                 Strides of_out, int heads, int tokens, int tiles) {
+template <int d, typename Lengths>
+__global__ void __launch_bounds__(kThreadsOfTile) attention_hopper_rows_kernel(
+    const bfloat16* __restrict__ grad, const bfloat16* __restrict__ out,
+    const float* __restrict__ grad_logsumexp, const float* __restrict__ logsumexp,
+    float* __restrict__ rows, float4* __restrict__ sums, int* __restrict__ begun,
+    Strides of_grad, Strides of_out, Lengths lengths, int heads, int tokens) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
   using Eight = Vector<uint32_t, 16>;
-  int64_t head = blockIdx.x / tiles;
+  int head = blockIdx.x / lengths.tiles(queries),
+      number = blockIdx.x % lengths.tiles(queries),
+      i = lengths.sequence_of(number, queries);
+  Sequence sequence = lengths.sequence(head / heads, i);
   auto row_of = [&](const bfloat16* p, const Strides& s, int64_t row) {
-    p += head / heads * s.batch + head % heads * s.head + row * s.token;
+    p += Lengths::offset(sequence, s) + head % heads * s.head + row * s.token;
     return Eight::load(reinterpret_cast<const uint32_t*>(p), threadIdx.x % threads);
   };
-  int first = blockIdx.x % tiles * queries;
+  int first = (number - lengths.first_tile(i, queries)) * queries;
+  Strides of_sum = {int64_t(heads) * tokens, tokens, 1};
+  int64_t first_row =
+      Lengths::offset(sequence, of_sum) + head % heads * of_sum.head + first;
   if (begun && threadIdx.x == 0) {
     if (blockIdx.x == 0) *begun = 0;
     begun[1 + blockIdx.x] = 0;
@@ -475,8 +498,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
 #pragma unroll
   for (int i = 0; i < queries; i += kThreadsOfTile / threads) {
     int within = i + threadIdx.x / threads;
-    int64_t row = head * tokens + first + within;
-    bool there = first + within < tokens;
+    int64_t row = first_row + within;
+    bool there = first >= 0 && first + within < sequence.length;
     float sum = 0;
     if (there) {
       Eight x = row_of(grad, of_grad, first + within);
@@ -501,11 +524,11 @@ __global__ void __launch_bounds__(kThreadsOfTile)
 }
 
 // A block for each tile of queries: grad_q = factor * sums.
-template <int d>
+template <int d, typename Lengths>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_round_kernel(float* __restrict__ sums,
                                   bfloat16* __restrict__ grad_q, Strides of_grad_q,
-                                  int heads, int tokens, int tiles, float factor) {
+                                  Lengths lengths, int heads, float factor) {
   int consumer = threadIdx.x / kWarpGroup;
   const float4* from = grad_q_subtile(sums, blockIdx.x, consumer);
   float sum[kSubtile / 2];
@@ -515,30 +538,34 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     sum[4 * i] = four.x, sum[4 * i + 1] = four.y, sum[4 * i + 2] = four.z,
             sum[4 * i + 3] = four.w;
   }
-  int row =
-          blockIdx.x % tiles * kQueriesOfTile<d> + (d == 128 ? 0 : consumer * kSubtile),
+  int queries = kQueriesOfTile<d>, head = blockIdx.x / lengths.tiles(queries),
+      number = blockIdx.x % lengths.tiles(queries),
+      i = lengths.sequence_of(number, queries);
+  Sequence sequence = lengths.sequence(head / heads, i);
+  int row = (number - lengths.first_tile(i, queries)) * queries +
+            (d == 128 ? 0 : consumer * kSubtile),
       column = d == 128 ? consumer * kSubtile : 0;
-  int head = blockIdx.x / tiles;
-  grad_q += head / heads * of_grad_q.batch + head % heads * of_grad_q.head;
+  if (row < 0) return;
+  grad_q += Lengths::offset(sequence, of_grad_q) + head % heads * of_grad_q.head;
   grad_q += row * of_grad_q.token + column;
-  write_rows<kSubtile>(sum, grad_q, of_grad_q.token, tokens - row, factor);
+  write_rows<kSubtile>(sum, grad_q, of_grad_q.token, sequence.length - row, factor);
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Mask, typename Scale>
+template <int d, typename Lengths, typename Mask, typename Scale>
 void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
                      const Tensor& k, const Tensor& v, const Tensor& out,
                      const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
-                     Tensor& grad_v, Sizes size, Mask mask, Scale score, double scale,
-                     bool deterministic) {
+                     Tensor& grad_v, Sizes size, Lengths of_q, Lengths of_kv, Mask mask,
+                     Scale score, double scale, bool deterministic) {
   constexpr int queries = kQueriesOfTile<d>, bytes = hopper::kSharedBytes<KeyTiles<d>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
   cudaStream_t stream = current_stream(q);
-  int64_t tiles = ceil_div(size.tokens, queries), heads_kv = size.heads / size.group;
+  int64_t tiles = of_q.tiles(queries), heads_kv = size.heads / size.group;
   unsigned blocks = grid_of(size.heads * tiles),
-           blocks_kv = grid_of(heads_kv * ceil_div(size.tokens_kv, kKeysOfBlock));
+           blocks_kv = grid_of(heads_kv * of_kv.tiles(kKeysOfBlock));
   Tensor rows =
       torch::stable::new_empty(q, {size.heads * tiles, 2, queries}, ScalarType::Float);
   Tensor sums =
@@ -546,15 +573,15 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
   Tensor turns = torch::stable::new_empty(
       q, {deterministic ? 1 + size.heads * tiles : 0}, ScalarType::Int);
   int* begun = deterministic ? data<int>(turns) : nullptr;
-  attention_hopper_rows_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
+  attention_hopper_rows_kernel<d, Lengths><<<blocks, kThreadsOfTile, 0, stream>>>(
       data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
       data<float>(logsumexp), data<float>(rows), data<float4>(sums), begun,
-      strides(grad), strides(out), q.size(1), size.tokens, tiles);
+      strides(grad), strides(out), of_q, q.size(1), size.tokens);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  Operands operands = {hopper::tile_map_4d(q, queries),
-                       hopper::tile_map_4d(grad, queries),
-                       hopper::tile_map_4d(k, kKeysOfBlock),
-                       hopper::tile_map_4d(v, kKeysOfBlock),
+  Operands operands = {of_q.map(q, queries),
+                       of_q.map(grad, queries),
+                       of_kv.map(k, kKeysOfBlock),
+                       of_kv.map(v, kKeysOfBlock),
                        data<float>(rows),
                        data<float>(sums),
                        begun,
@@ -566,14 +593,14 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
   int64_t of_head = int64_t(size.tokens) * d * 8;         // bytes of q, grad and sums
   int64_t l2_bytes = (deterministic ? 2 : 1) * kL2Bytes;  // more heads: shorter queues
   int at_once = std::clamp<int64_t>(l2_bytes / of_head, 1, heads_kv);
-  allow_shared(attention_hopper_backward_kernel<d, Mask, Scale>, bytes);
-  attention_hopper_backward_kernel<d, Mask, Scale>
-      <<<blocks_kv, hopper::kThreads, bytes, stream>>>(
-          operands, size, k.size(1), at_once, mask, score, float(scale));
+  auto kernel = attention_hopper_backward_kernel<d, Lengths, Mask, Scale>;
+  allow_shared(kernel, bytes);
+  kernel<<<blocks_kv, hopper::kThreads, bytes, stream>>>(
+      operands, size, of_q, of_kv, k.size(1), at_once, mask, score, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
-  attention_hopper_round_kernel<d><<<blocks, kThreadsOfTile, 0, stream>>>(
-      data<float>(sums), data<bfloat16>(grad_q), strides(grad_q), q.size(1),
-      size.tokens, tiles, float(scale));
+  attention_hopper_round_kernel<d, Lengths><<<blocks, kThreadsOfTile, 0, stream>>>(
+      data<float>(sums), data<bfloat16>(grad_q), strides(grad_q), of_q, q.size(1),
+      float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
@@ -583,7 +610,8 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     const Tensor& given_k, const Tensor& given_v, const Tensor& given_out,
     const Tensor& logsumexp, bool causal, std::optional<double> given_scale,
     std::optional<int64_t> window_left, std::optional<int64_t> window_right,
-    bool deterministic, double softcap) {
+    bool deterministic, double softcap, std::optional<Tensor> starts,
+    std::optional<Tensor> starts_kv) {
   Sizes size = check_attention(given_q, given_k, given_v, true);
   check_input(given_q, "q", ScalarType::BFloat16, true);
   STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
@@ -600,15 +628,18 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
     return {torch::stable::zero_(grad_q), torch::stable::zero_(grad_k),
             torch::stable::zero_(grad_v)};
   }
-  with_mask(size, causal, window_left, window_right, [&](auto mask) {
-    with_scale(scale, softcap, [&](auto score) {
+  with_scale(scale, softcap, [&](auto score) {
+    auto launch = [&](auto of_q, auto of_kv, auto mask) {
+      using L = decltype(of_q);
       using M = decltype(mask);
       using S = decltype(score);
-      auto launch =
-          size.d == 64 ? launch_backward<64, M, S> : launch_backward<128, M, S>;
-      launch(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q, grad_k, grad_v,
-             size, mask, score, scale, deterministic);
-    });
+      auto run =
+          size.d == 64 ? launch_backward<64, L, M, S> : launch_backward<128, L, M, S>;
+      run(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q, grad_k, grad_v, size,
+          of_q, of_kv, mask, score, scale, deterministic);
+    };
+    with_sequences(q, k, size, causal, window_left, window_right, starts, starts_kv,
+                   launch);
   });
   return {grad_q, grad_k, grad_v};
 }
@@ -622,8 +653,8 @@ STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
       "attention_hopper_backward(Tensor grad, Tensor grad_logsumexp, Tensor q, Tensor "
       "k, Tensor v, Tensor out, "
       "Tensor logsumexp, bool causal=False, float? scale=None, int? window_left=None, "
-      "int? window_right=None, bool deterministic=False, float softcap=0.0) -> "
-      "(Tensor, Tensor, Tensor)");
+      "int? window_right=None, bool deterministic=False, float softcap=0.0, Tensor? "
+      "starts=None, Tensor? starts_kv=None) -> (Tensor, Tensor, Tensor)");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(TORCH_EXTENSION_NAME, CUDA, m) {

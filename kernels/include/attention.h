@@ -59,6 +59,12 @@ struct Mask {
 struct Band {
   int tokens, tokens_kv, before, after;
 
+  // The same window of as many tokens, aligned to the end: before and after count from
+  // the key that lies as far before the last key as the query before the last query.
+  __host__ __device__ Band aligned(int tokens, int tokens_kv) const {
+    int shift = tokens_kv - tokens;
+    return {tokens, tokens_kv, before - shift, after + shift};
+  }
   __device__ Range keys_of(int first, int last) const {
     return {max(0, first - before), min(tokens_kv, last + after + 1)};
   }
@@ -188,28 +194,31 @@ void with_scale(double scale, double softcap, Run run) {
   run(Capped{float(softcap * kLog2E), float(2 * kLog2E * scale / softcap)});
 }
 
-// Calls run with the mask: a Band for a window. Its ends are counted from the key that
-// lies as far before the last key as the query before the last query, so 0 to the right
-// is a causal mask that is aligned to the end.
+// A window whose ends count from where `aligned` says.
+inline Band window(const Sizes& size, bool causal, std::optional<int64_t> left,
+                   std::optional<int64_t> right) {
+  STD_TORCH_CHECK(!causal,
+                  "causal must be False with a window or starts, got True; "
+                  "window_right=0 is causal, aligned to the last key");
+  STD_TORCH_CHECK(left.value_or(0) >= 0 && right.value_or(0) >= 0,
+                  "window_left and window_right must be 0 or more, or None, got ",
+                  left.value_or(0), " and ", right.value_or(0));
+  int64_t all = int64_t(size.tokens) + size.tokens_kv;
+  STD_TORCH_CHECK(all <= INT32_MAX / 4,
+                  "q and k must have fewer tokens for a window, got ", size.tokens,
+                  " and ", size.tokens_kv);
+  auto bound = [&](std::optional<int64_t> keys) {
+    return int(std::min(keys.value_or(all), all));
+  };
+  return {0, 0, bound(left), bound(right)};
+}
+
+// Calls run with the mask: a Band for a window.
 template <typename Run>
 void with_mask(const Sizes& size, bool causal, std::optional<int64_t> left,
                std::optional<int64_t> right, Run run) {
   if (!left && !right) return run(Mask{size.tokens, size.tokens_kv, causal});
-  STD_TORCH_CHECK(!causal,
-                  "causal must be False with a window, got True; window_right=0 is "
-                  "causal, aligned to the last key");
-  STD_TORCH_CHECK(left.value_or(0) >= 0 && right.value_or(0) >= 0,
-                  "window_left and window_right must be 0 or more, or None, got ",
-                  left.value_or(0), " and ", right.value_or(0));
-  int64_t all = int64_t(size.tokens) + size.tokens_kv,
-          shift = size.tokens_kv - size.tokens;
-  STD_TORCH_CHECK(all <= INT32_MAX / 2,
-                  "q and k must have fewer tokens for a window, got ", size.tokens,
-                  " and ", size.tokens_kv);
-  auto bound = [&](std::optional<int64_t> keys, int64_t shift) {
-    return int(std::min(std::min(keys.value_or(all), all) + shift, all));
-  };
-  run(Band{size.tokens, size.tokens_kv, bound(left, -shift), bound(right, shift)});
+  run(window(size, causal, left, right).aligned(size.tokens, size.tokens_kv));
 }
 
 inline unsigned grid_of(int64_t blocks) {

@@ -190,7 +190,7 @@ def test_what_is_refused():
         ((*(x[..., :32].contiguous() for x in (q, k, v)),), "q must have 64 or 128 columns, got 32; use attention"),
         ((q[:, :3].contiguous(), k, v), "q must have a multiple of k's heads"),
         ((q, k, v, False, 0.0), "scale must be a positive number, got 0"),
-        ((q, k, v, True, None, 3), "causal must be False with a window, got True"),
+        ((q, k, v, True, None, 3), "causal must be False with a window or starts, got True"),
         ((q, k, v, False, None, None, None, False, -2.0), "softcap must be 0, for none, or a positive number, got -2"),
         ((q, k, v, False, None, None, -1), "window_left and window_right must be 0 or more, or None, got 0 and -1"),
     ):

@@ -305,6 +305,9 @@ def attention_hopper() -> Overload:
     is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
     PyTorch's is_causal is. deterministic: the gradient of q has the same bits each time; else its last bits vary.
     softcap: scores are softcap * tanh(scores / softcap), unless it is 0. It has no second derivative.
+    starts, starts_kv: int32, for a batch of 1 that is sequences one after the other. Sequence i has rows starts[i] to
+    starts[i + 1] of q and of the results; what lies outside of all is not written. A window is aligned to each one's
+    end, and `causal` must be False. No second derivative either.
     """
     return _attention(ATTENTION_HOPPER.extension().attention_hopper.default, attention_hopper_backward(), views=True)
 
@@ -354,6 +357,31 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
     return call
 
 
+@functools.cache
+def varlen_attn() -> Callable[..., torch.Tensor]:
+    """torch.nn.attention.varlen.varlen_attn by attention_hopper(): sequences of any lengths, one after the other.
+
+    query: [tokens, heads, d]; key, value: [tokens_kv, kv_heads, d], bfloat16, d = 64 or 128; cu_seq_q, cu_seq_k: int32,
+    where each sequence begins, and the last one ends. max_q and max_k change nothing. Raises ValueError.
+    """
+    op = attention_hopper()
+
+    def call(
+        query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale=None, window_size=(-1, -1), enable_gqa=False
+    ) -> torch.Tensor:
+        if not enable_gqa and query.shape[1] != key.shape[1]:
+            raise ValueError(
+                f"key must have the {query.shape[1]} heads of query, got {key.shape[1]}; or pass enable_gqa=True"
+            )
+        q, k, v = (x.transpose(0, 1)[None] for x in (query, key, value))
+        window = [None if keys < 0 else keys for keys in window_size]
+        same_bits = torch.are_deterministic_algorithms_enabled()
+        out, _ = op(q, k, v, False, scale, *window, same_bits, 0.0, cu_seq_q, cu_seq_k)
+        return out[0].transpose(0, 1)
+
+    return call
+
+
 def _attention_fake(q, k, v, *rest):
     wide = torch.promote_types(q.dtype, torch.float32)
     return torch.empty_like(q), q.new_empty(q.shape[:3], dtype=wide)
@@ -361,12 +389,16 @@ def _attention_fake(q, k, v, *rest):
 
 def _attention(op: Overload, op_backward: Overload, views: bool = False) -> Overload:
     def backward(ctx, grad, grad_logsumexp):
-        given = (grad, grad_logsumexp.contiguous(), *ctx.saved_tensors)
+        given, starts = (grad, grad_logsumexp.contiguous(), *ctx.saved_tensors[:5]), ctx.saved_tensors[5:]
         given = given if views else tuple(x.contiguous() for x in given)
-        return *op_backward(*given, *ctx.scalars), *(None for _ in ctx.scalars)
+        return *op_backward(*given, *ctx.scalars, *starts), *(None for _ in (*ctx.scalars, *starts))
 
     return first_class(
-        op, fake=_attention_fake, backward=backward, save=lambda inputs, output: (*inputs[:3], *output), vmap=looped(op)
+        op,
+        fake=_attention_fake,
+        backward=backward,
+        save=lambda inputs, output: (*inputs[:3], *output, *_tensors(inputs[3:], output)),
+        vmap=looped(op),
     )
 
 
@@ -387,14 +419,16 @@ def attention_hopper_backward() -> Overload:
 
 def _attention_backward(op: Overload) -> Overload:
     def backward(ctx, *to_gradients):
-        second = attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars)
+        if starts := ctx.saved_tensors[7:]:
+            raise NotImplementedError(f"starts must be None for a second derivative, got a tensor {starts[0].shape}")
+        second = attention_second(*to_gradients, *ctx.saved_tensors, *ctx.scalars[:6])
         return *second, *(None for _ in ctx.scalars)
 
     return first_class(
         op,
         fake=lambda grad, grad_logsumexp, q, k, v, *rest: tuple(map(torch.empty_like, (q, k, v))),
         backward=backward,
-        save=lambda inputs, output: inputs[:7],
+        save=_tensors,
         vmap=looped(op),
     )
 
