@@ -235,26 +235,13 @@ __device__ __forceinline__ void load_tile(void* to, const TileMap& map,
       "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix), "r"(batch) : "memory");
 }
 
-// The same from a matrix of a map of five dimensions.
-__device__ __forceinline__ void load_tile(void* to, const TileMap& map,
-                                          Barrier& barrier, int outer, int batch,
-                                          int matrix, int row, int column) {
-  [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
-  HOPPER_ASM(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::"
-      "bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
-      "[%2];" ::"r"(at),
-      "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix), "r"(batch),
-      "r"(outer) : "memory");
-}
-
-// `rows` rows of a matrix from `row` on, in panels of 64 columns. matrix: its place in
-// the map's outer dimensions, and the row.
-template <int panels, int rows, typename... Place>
+// `rows` rows of it from `row` on, in panels of 64 columns.
+template <int panels, int rows>
 __device__ __forceinline__ void load_panels(bfloat16 (&to)[panels][rows][64],
                                             const TileMap& map, Barrier& barrier,
-                                            Place... matrix) {
-  for (int p = 0; p < panels; ++p) load_tile(to[p], map, barrier, matrix..., 64 * p);
+                                            int batch, int matrix, int row) {
+  for (int p = 0; p < panels; ++p)
+    load_tile(to[p], map, barrier, batch, matrix, row, 64 * p);
 }
 
 // load_tile for every block whose rank is a set bit of `blocks`: each receives the tile
@@ -383,6 +370,30 @@ __device__ __forceinline__ void dealloc_registers() {
 template <int registers>
 __device__ __forceinline__ void alloc_registers() {
   HOPPER_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+// -------------------------------------------------------------------------------------
+// TMA from maps of five dimensions: sequences.h says what for.
+
+// load_tile, and load_panels, from a matrix in place (outer, batch, matrix) of a map.
+__device__ __forceinline__ void load_tile(void* to, const TileMap& map,
+                                          Barrier& barrier, int outer, int batch,
+                                          int matrix, int row, int column) {
+  [[maybe_unused]] uint32_t at = shared_address(to), bar = shared_address(&barrier);
+  HOPPER_ASM(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::"
+      "bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
+      "[%2];" ::"r"(at),
+      "l"(&map), "r"(bar), "r"(column), "r"(row), "r"(matrix), "r"(batch),
+      "r"(outer) : "memory");
+}
+
+template <int panels, int rows>
+__device__ __forceinline__ void load_panels(bfloat16 (&to)[panels][rows][64],
+                                            const TileMap& map, Barrier& barrier,
+                                            int outer, int batch, int matrix, int row) {
+  for (int p = 0; p < panels; ++p)
+    load_tile(to[p], map, barrier, outer, batch, matrix, row, 64 * p);
 }
 
 }  // namespace hopper

@@ -291,4 +291,4 @@ def test_a_mistake_in_a_soft_cap_is_found(bad, tmp_path):
 
 
 def test_no_spills_and_no_serialised_products(report):  # noqa: F811
-    assert_no_spills(report(SOURCE), kernels=8, with_roles=8)
+    assert_no_spills(report(SOURCE), kernels=12, with_roles=12)

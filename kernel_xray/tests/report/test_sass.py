@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernel_xray.machine import toolchain
-from kernel_xray.report import corrections, machine_code
+from kernel_xray.report import corrections, machine_code, symbols
 from kernel_xray.report.corrections import Site
 from kernel_xray.report.machine_code import Instruction
 
@@ -248,9 +248,9 @@ def test_copies_write_shared_memory_without_a_store():
 
 
 def test_a_function_is_named_without_namespaces_and_arguments():
-    assert corrections._function("_Z14softmax_kernelIfLi4EEvPKT_") == "softmax_kernel"
-    assert corrections._function("_ZN3ops3addIfEEvPT_") == "add"
-    assert corrections._function("plain") == "plain"
+    assert symbols.function_name("_Z14softmax_kernelIfLi4EEvPKT_") == "softmax_kernel"
+    assert symbols.function_name("_ZN3ops3addIfEEvPT_") == "add"
+    assert symbols.function_name("plain") == "plain"
 
 
 def test_a_missing_tool_is_named(monkeypatch, tmp_path):

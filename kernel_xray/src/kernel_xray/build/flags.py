@@ -51,7 +51,11 @@ _TRACED_GCC += ["--param=tsan-distinguish-volatile=1"]  # volatile accesses are 
 _TRACED_GCC += ["-fno-semantic-interposition"]  # else only functions marked inline are inlined
 _TRACED_CLANG = ["-mllvm", "-tsan-instrument-read-before-write=1", "-fno-slp-vectorize", "-fno-unroll-loops"]
 _TRACED_CLANG += ["-mllvm", "-tsan-distinguish-volatile=1"]
-_TRACED_CLANG += ["-fsanitize=array-bounds", "-fsanitize-coverage=no-prune"]
+_TRACED_CLANG += ["-fsanitize=array-bounds"]
+# A hook in each block that the source has: lanes that skip a branch would fall out of step by one in a split edge.
+_TRACED_CLANG += ["-fsanitize-coverage=bb,no-prune"]
+_TRACED_CLANG += ["-mllvm", "-disable-loop-idiom-all"]  # no memset in place of a loop's stores
+_TRACED_CLANG += ["-mllvm", "-disable-licm-promotion"]  # no store behind the loop in place of those in it
 _TRACED_CLANG += ["-gdwarf-4"]  # in version 5, binutils 2.40 misses calls that were inlined in several pieces
 _TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
 # Of the C library, what stores through a pointer: calls of these go to hooks.cpp, which traces the accesses.
@@ -92,12 +96,12 @@ def filled_locals() -> list[str]:
 
 
 def loads_where_written() -> list[str]:
-    """The flag by which a load stays where the source has it: g++ moves one behind the guard that should be before it.
+    """The flags by which a load stays where the source has it, not behind the guard that should stand before it.
 
-    An X-ray then sees an access that a compiler for the GPU may move away, too, or may not. clang has no such flag.
+    An X-ray then sees an access that a compiler for the GPU may move away, too, or may not.
     """
     clang, _ = _compiler()
-    return [] if clang else ["-fno-tree-sink"]
+    return ["-mllvm", "-instcombine-code-sinking=false"] if clang else ["-fno-tree-sink"]
 
 
 def in_more_memory() -> list[str]:

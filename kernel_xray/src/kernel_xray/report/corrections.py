@@ -10,15 +10,13 @@ Limits: an unrolled loop with several accesses of one line counts as in the sour
 diverge; an access that nvcc moved under another condition does, too.
 """
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kernel_xray.report.facts import CP_ASYNC, NOT_CORRECTED
 from kernel_xray.report.machine_code import Instruction
-from kernel_xray.report.registers import bare_name
-from kernel_xray.report.symbols import Frame
+from kernel_xray.report.symbols import Frame, bare_name, function_name, inside
 
 Listing = dict[str, list[Instruction]]  # mangled name of a kernel -> its loads and stores
 AS_IN_SOURCE = ""
@@ -64,9 +62,9 @@ def correct(found: dict, stacks: dict[int, list[Frame]], listing_of: Callable[[s
         manners[counts["kernel"], counts["pc"], counts["kind"]][entry["manner"]].append(counts)
     corrected = [a for a in found["accesses"] if a["kind"] not in ("load", "store")]
     for kernel, launch in launches.items():
-        code = {n: i for n, i in listing_of(launch["file"]).items() if bare_name(_function(n)) == bare_name(kernel)}
+        code = {n: i for n, i in listing_of(launch["file"]).items() if bare_name(function_name(n)) == bare_name(kernel)}
         sites = [
-            Site(a, _instance(stacks.get(a["pc"], []), code), _inside(stacks.get(a["pc"], []), kernel))
+            Site(a, _instance(stacks.get(a["pc"], []), code), inside(stacks.get(a["pc"], []), kernel))
             for a in found["accesses"]
             if a["kernel"] == kernel and a["kind"] in ("load", "store")
         ]
@@ -296,34 +294,12 @@ def _instance(stack: Sequence[Frame], code: Listing) -> str:
     return next((function for function, _, _ in stack if function in code), "")
 
 
-def _inside(stack: list[Frame], kernel: str) -> list[Frame]:
-    """The frames up to the kernel's own; around it is the host's code."""
-    for i, (function, _, _) in enumerate(stack):
-        if bare_name(_function(function)) == bare_name(kernel):
-            return stack[: i + 1]
-    return stack
-
-
 def _same_place(stack: Sequence[Frame], instructions: Sequence[Instruction]) -> frozenset[int]:
     """Which instructions stem from the innermost line of the stack that has any."""
     for _, file, line in stack:
         if same := frozenset(i for i, other in enumerate(instructions) if (file, line) in other.stack):
             return same
     return frozenset()
-
-
-def _function(mangled: str) -> str:
-    """The name of a function or method, without namespaces and arguments: `add` of `_ZN3ops3addIfEEvPT_`."""
-    nested = re.match(r"_ZN?K?", mangled)
-    if not nested:
-        return mangled
-    at, name = nested.end(), ""
-    while number := re.match(r"\d+", mangled[at:]):
-        at += number.end()
-        name, at = mangled[at : at + int(number[0])], at + int(number[0])
-        if not mangled.startswith("_ZN"):
-            break
-    return name
 
 
 def _by(items: Iterable, key: Callable) -> dict:

@@ -45,7 +45,6 @@ def make_report(
     addresses += [f[key] for f in found["findings"] for key in ("pc", "other_pc") if f[key]]
     frames = symbols.frames(addresses, found.get("image"))
     places = {address: stack[0][1:] for address, stack in frames.items() if stack}
-    callers = {address: tuple(frame[1:] for frame in stack[1:]) for address, stack in frames.items()}
     groups: dict[tuple, list[dict]] = defaultdict(list)
     for access in found["accesses"]:
         file, line = places.get(access["pc"], ("", 0))
@@ -53,7 +52,7 @@ def make_report(
     launches = [_launch(entry) for entry in found["launches"]]
     cut = {launch.kernel for launch in launches if launch.cut_blocks}
     lines = [_line(key, group, key[2] not in cut, not sass) for key, group in sorted(groups.items())]
-    faults, remarks = _faults(found["findings"], places, callers, launches)
+    faults, remarks = _faults(found["findings"], places, frames, launches)
     if error is not None and not faults:  # from a block that was not traced
         kind = _KINDS.get(error.kind, error.kind)
         faults.append(FaultRecord(kind, "", 0, "", (0, 0, 0), (0, 0, 0), str(error)))
@@ -117,7 +116,7 @@ def _launch(entry: dict) -> Launch:
 
 
 def _faults(
-    findings: list[dict], places: Places, callers: dict[int, tuple[symbols.Place, ...]], launches: list[Launch]
+    findings: list[dict], places: Places, frames: dict[int, list[symbols.Frame]], launches: list[Launch]
 ) -> tuple[list[FaultRecord], list[FaultRecord]]:
     """The faults and the remarks, one per kind, line and kernel: the first thread, and the lines of other accesses."""
     sites = {launch.kernel: (launch.file, launch.line) for launch in launches}
@@ -143,7 +142,8 @@ def _faults(
             named = ", ".join(f"{Path(other_file).name}:{other_line}" for other_file, other_line in others)
             message += f"; the other {'place is' if len(others) == 1 else 'places are'} {named}"
         thread = tuple(first["block"]), tuple(first["thread"])
-        record = FaultRecord(kind, file, line, kernel, *thread, message, others, callers.get(first["pc"], ()))
+        callers = tuple(frame[1:] for frame in symbols.inside(frames.get(first["pc"], []), kernel)[1:])
+        record = FaultRecord(kind, file, line, kernel, *thread, message, others, callers)
         (remarks if remark else faults).append(record)
     for records in (faults, remarks):
         records.sort(key=lambda r: (r.file, r.line, r.kind))

@@ -15,6 +15,7 @@ from kernel_xray.machine import cache, toolchain
 from kernel_xray.machine.paths import also_include
 from kernel_xray.report.facts import Launch
 from kernel_xray.report.resident_warps import SMS, Occupancy, occupancy
+from kernel_xray.report.symbols import bare_name
 from kernel_xray.translate import includes
 
 
@@ -30,11 +31,6 @@ class Resources:
     def name(self) -> str:
         """The kernel's name without return type, namespaces, template arguments and parameters."""
         return bare_name(re.sub(r"^void ", "", self.kernel))
-
-
-def bare_name(kernel: str) -> str:
-    """`add` from `ops::add<float, 4>(float*)`."""
-    return re.split(r"[<(]", kernel.replace("(anonymous namespace)::", ""), maxsplit=1)[0].rpartition("::")[2].strip()
 
 
 def resources(file: str | Path, capability: str = "8.0") -> list[Resources]:

@@ -56,6 +56,33 @@ def frames(addresses: Iterable[int], image: Library | None = None) -> dict[int, 
     }
 
 
+def bare_name(kernel: str) -> str:
+    """`add` from `ops::add<float, 4>(float*)`."""
+    return re.split(r"[<(]", kernel.replace("(anonymous namespace)::", ""), maxsplit=1)[0].rpartition("::")[2].strip()
+
+
+def function_name(mangled: str) -> str:
+    """The name of a function or method, without namespaces and arguments: `add` of `_ZN3ops3addIfEEvPT_`."""
+    nested = re.match(r"_ZN?K?", mangled)
+    if not nested:
+        return mangled
+    at, name = nested.end(), ""
+    while number := re.match(r"\d+", mangled[at:]):
+        at += number.end()
+        name, at = mangled[at : at + int(number[0])], at + int(number[0])
+        if not mangled.startswith("_ZN"):
+            break
+    return name
+
+
+def inside(stack: list[Frame], kernel: str) -> list[Frame]:
+    """The frames up to the kernel's own; around it is the host's code."""
+    for i, (function, _, _) in enumerate(stack):
+        if bare_name(function_name(function)) == bare_name(kernel):
+            return stack[: i + 1]
+    return stack
+
+
 @cache
 def demangled(name: str) -> str:
     """The function as C++ writes it; a name that the linker has not mangled stays."""
