@@ -284,7 +284,7 @@ MISTAKES = {
         "a stage filled too soon": ("race", LOAD_A, *WGMMA_MISTAKES["stage filled too soon"]),
     },
     "matmul_cluster": {
-        "no fence after init": ("race", LOAD_B, "    hopper::fence_init();\n", ""),
+        "no fence after init": ("race", EITHER, "    hopper::fence_init();\n", ""),
         "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
         "a stage released too soon": ("race", WGMMA, *RELEASED),
         "no fence before a store": ("race", PANEL, *NO_FENCE),

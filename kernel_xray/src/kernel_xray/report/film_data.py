@@ -6,7 +6,7 @@ all blocks, and were written apart from them: so the frames of a whole run must 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 _WARP, _SECTOR, _BANKS, _WORD = 32, 32, 32, 4
@@ -130,7 +130,7 @@ def for_viewing(frames: Iterable[Frame], launched: tuple[str, int]) -> list[Fram
     merged = [next(group) for _, group in groupby(known, key=lambda f: f if f.what != "step" else (f.line, f.mask))]
     return [
         frame
-        for frame, after in zip(merged, [*merged[1:], None], strict=True)
+        for frame, after in zip_longest(merged, merged[1:])
         if not (
             frame.what == "step"
             and after

@@ -24,7 +24,7 @@ from kernel_xray.runtime import faults
 from kernel_xray.runtime.kernel_fault import KernelFault
 from kernel_xray.trace import tracer
 
-MOST_FRAMES = 50_000  # of a film; 32 addresses and values each
+MOST_FRAMES = 100_000  # of a film; 32 addresses and values each
 _calls: list[tuple[Callable, tuple, dict]] = []  # the function being X-rayed, then the traced functions inside it
 
 
