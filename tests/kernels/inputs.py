@@ -57,16 +57,22 @@ def only(dtype: torch.dtype, source: Path, folder: Path) -> Path:
 
 def mistaken(source: Path, good: str, bad: str, folder: Path, header: str = "") -> Path:
     """A copy of a source in `folder`, in which, or in whose header, the only `good` is replaced by `bad`."""
-    text = (paths.KERNELS / "include" / header if header else source).read_text()
-    assert text.count(good) == 1
-    if header:
-        copy = folder / header
-        copy.write_text(text.replace(good, bad))
-        good, bad, text = f'"{header}"', f'"{copy}"', source.read_text()
-        assert text.count(good) == 1
-    copy = folder / "mistaken.cu"
-    copy.write_text(text.replace(good, bad))
-    return copy
+    include = paths.KERNELS / "include"
+    copied = {header} if header else set()  # and the headers that include it
+    while (
+        more := {path.name for path in include.iterdir() for name in copied if f'#include "{name}"' in path.read_text()}
+        - copied
+    ):
+        copied |= more
+    for original in (source, *(include / name for name in copied)):
+        text = original.read_text()
+        if original.name == (header or source.name):
+            assert text.count(good) == 1
+            text = text.replace(good, bad)
+        for name in copied:
+            text = text.replace(f'#include "{name}"', f'#include "{folder / name}"')
+        (folder / ("mistaken.cu" if original == source else original.name)).write_text(text)
+    return folder / "mistaken.cu"
 
 
 def load(name: str, source: Path, **options: Any) -> Any:

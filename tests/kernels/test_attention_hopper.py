@@ -267,7 +267,7 @@ WINDOW_MISTAKES = {
     "a block that sees no key": ("if (work.tiles == 0)", "if (false)"),
     "one key less before": ("first - before)", "first - before + 1)", HEADER),
     "one key more behind": ("min(tokens_kv, last + after + 1)", "min(tokens_kv, last + after + 2)", HEADER),
-    "aligned to the start": ("shift = size.tokens_kv - size.tokens", "shift = 0", HEADER),
+    "aligned to the start": ("shift = tokens_kv - tokens", "shift = 0", HEADER),
 }
 
 

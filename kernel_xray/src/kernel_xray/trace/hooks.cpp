@@ -82,6 +82,15 @@ void library_copy(uint64_t address, uint64_t bytes, Kind kind, const void* site)
   range(address, bytes, kind, site);
 }
 
+// An access of a type whose alignment is less than the size. Clang makes one of two neighbours, such as the ints of a
+// struct that is copied, where a GPU's compiler leaves two.
+inline void unaligned(uint64_t address, unsigned size, Kind kind, const void* site) {
+#ifdef __clang__
+  if (address % size) return range(address, size, kind, site);
+#endif
+  record(address, size, kind, site);
+}
+
 inline void record_mark(Kind kind, const void* site) {
   Lane* lane = current_lane;
   if (!lane || lane->unwatched) return;
@@ -151,6 +160,7 @@ using simt::trace::Form;
 using simt::trace::Kind;
 using simt::trace::range;
 using simt::trace::record;
+using simt::trace::unaligned;
 
 void simt::set_scope(Scope scope) noexcept {
   if (current_lane) current_lane->scope = std::min(scope, Scope::device);
@@ -173,18 +183,20 @@ HOOK void __sanitizer_cov_trace_pc() { simt::trace::record_mark(Kind::step, SITE
 
 #define VOLATILE(name, size, kind) \
   HOOK void name##size(void* p) { record(reinterpret_cast<uint64_t>(p), size, kind, SITE, Form::is_volatile); }
-#define ACCESS(name, size)                                                                                            \
-  VOLATILE(__tsan_volatile_read, size, Kind::load)                                                                    \
-  VOLATILE(__tsan_volatile_write, size, Kind::store)                                                                  \
-  VOLATILE(__tsan_unaligned_volatile_read, size, Kind::load)                                                          \
-  VOLATILE(__tsan_unaligned_volatile_write, size, Kind::store)                                                        \
-  HOOK void __tsan_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }             \
-  HOOK void __tsan_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); }           \
-  HOOK void __tsan_unaligned_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }   \
-  HOOK void __tsan_unaligned_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); } \
-  HOOK void __tsan_read_write##name(void* p) {                                                                        \
-    record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE);                                                    \
-    record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE);                                                   \
+#define ACCESS(name, size)                                                                                             \
+  VOLATILE(__tsan_volatile_read, size, Kind::load)                                                                     \
+  VOLATILE(__tsan_volatile_write, size, Kind::store)                                                                   \
+  VOLATILE(__tsan_unaligned_volatile_read, size, Kind::load)                                                           \
+  VOLATILE(__tsan_unaligned_volatile_write, size, Kind::store)                                                         \
+  HOOK void __tsan_read##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); }              \
+  HOOK void __tsan_write##name(void* p) { record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE); }            \
+  HOOK void __tsan_unaligned_read##name(void* p) { unaligned(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE); } \
+  HOOK void __tsan_unaligned_write##name(void* p) {                                                                    \
+    unaligned(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE);                                                 \
+  }                                                                                                                    \
+  HOOK void __tsan_read_write##name(void* p) {                                                                         \
+    record(reinterpret_cast<uint64_t>(p), size, Kind::load, SITE);                                                     \
+    record(reinterpret_cast<uint64_t>(p), size, Kind::store, SITE);                                                    \
   }
 ACCESS(1, 1)
 ACCESS(2, 2)

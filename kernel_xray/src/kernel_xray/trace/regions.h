@@ -21,6 +21,8 @@ namespace simt::trace {
 
 enum class Space : uint8_t { global, shared, other };  // other: parameters and constants, which are not counted
 
+constexpr const char* kArguments = "the launch's arguments";  // the name of their region
+
 struct Region {
   uint64_t start, end;     // [start, end)
   uint64_t virtual_start;  // in shared memory: the offset

@@ -156,7 +156,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   info.shared_dynamic = job.config.shared_bytes;
 
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
-  const Lent arguments(session.regions, here, reinterpret_cast<uint64_t>(stack_end()), "the launch's arguments");
+  const Lent arguments(session.regions, here, reinterpret_cast<uint64_t>(stack_end()), kArguments);
   const auto geometry = reinterpret_cast<uint64_t>(worker.blocks);
   const Lent built_in(session.regions, geometry, geometry + sizeof worker.blocks, "the built-in variables");
 

@@ -108,8 +108,7 @@ void raise(const FaultRecord& record) {
 class LentClosure {
  public:
   explicit LentClosure(const Closure& closure) : start_(reinterpret_cast<uint64_t>(closure.state)) {
-    trace::Session::active()->regions.add(start_, closure.bytes, trace::Space::other, 0, false,
-                                          "the launch's arguments", 0);
+    trace::Session::active()->regions.add(start_, closure.bytes, trace::Space::other, 0, false, trace::kArguments, 0);
   }
   ~LentClosure() { trace::Session::active()->regions.remove(start_); }
 
