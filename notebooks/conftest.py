@@ -123,11 +123,7 @@ def pytest_itemcollected(item):
     if isinstance(item, nbval.plugin.IPyNbCell) and "slow" in item.cell.metadata.get("tags", ()):
         item.add_marker("slow")
     reason = next((why for cell, why in NOT_WITH_CLANG.items() if item.nodeid.endswith(cell)), None)
-    if (
-        reason
-        and toolchain.of_programs() == "simulator"
-        and "clang" in libsimt.compiler_identity(libsimt.compiler())
-    ):
+    if reason and toolchain.of_programs() == "simulator" and libsimt.is_clang():
         item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -16,6 +16,7 @@ from helpers.ladder.catalogue.matmul import RUNGS
 from helpers.paths import KERNELS
 from kernel_xray.build import flags
 from kernel_xray.machine import toolchain
+from kernel_xray.runtime.libsimt import is_clang
 
 HERE = Path(__file__).resolve().parent
 UNITS = HERE / "units.cu"
@@ -284,7 +285,7 @@ MISTAKES = {
         "a stage filled too soon": ("race", LOAD_A, *WGMMA_MISTAKES["stage filled too soon"]),
     },
     "matmul_cluster": {
-        "no fence after init": ("race", EITHER, "    hopper::fence_init();\n", ""),
+        "no fence after init": ("race", EITHER if is_clang() else LOAD_B, "    hopper::fence_init();\n", ""),
         "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
         "a stage released too soon": ("race", WGMMA, *RELEASED),
         "no fence before a store": ("race", PANEL, *NO_FENCE),

@@ -341,10 +341,7 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
     ) -> torch.Tensor:
         if attn_mask is not None or dropout_p:
             raise ValueError("attn_mask must be None and dropout_p 0; PyTorch's own function takes them")
-        if not enable_gqa and query.shape[1] != key.shape[1]:
-            raise ValueError(
-                f"key must have the {query.shape[1]} heads of query, got {key.shape[1]}; or pass enable_gqa=True"
-            )
+        _check_heads(query, key, enable_gqa)
         narrow, d = query.dtype in (torch.float16, torch.bfloat16), query.shape[-1]
         learns = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
         if narrow and d in (64, 96, 128) and query.shape[2] <= 16 and not (learns or is_causal):
@@ -369,10 +366,7 @@ def varlen_attn() -> Callable[..., torch.Tensor]:
     def call(
         query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, *, scale=None, window_size=(-1, -1), enable_gqa=False
     ) -> torch.Tensor:
-        if not enable_gqa and query.shape[1] != key.shape[1]:
-            raise ValueError(
-                f"key must have the {query.shape[1]} heads of query, got {key.shape[1]}; or pass enable_gqa=True"
-            )
+        _check_heads(query, key, enable_gqa)
         q, k, v = (x.transpose(0, 1)[None] for x in (query, key, value))
         window = [None if keys < 0 else keys for keys in window_size]
         same_bits = torch.are_deterministic_algorithms_enabled()
@@ -380,6 +374,13 @@ def varlen_attn() -> Callable[..., torch.Tensor]:
         return out[0].transpose(0, 1)
 
     return call
+
+
+def _check_heads(query: torch.Tensor, key: torch.Tensor, enable_gqa: bool) -> None:
+    if not enable_gqa and query.shape[1] != key.shape[1]:
+        raise ValueError(
+            f"key must have the {query.shape[1]} heads of query, got {key.shape[1]}; or pass enable_gqa=True"
+        )
 
 
 def _attention_fake(q, k, v, *rest):

@@ -23,11 +23,11 @@ from kernel_xray.machine import cache, toolchain
 from kernel_xray.report import facts, findings, picture
 from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
-from kernel_xray.runtime.libsimt import compiler, compiler_identity
+from kernel_xray.runtime.libsimt import compiler, is_clang
 from kernel_xray.trace import tracer
 
 HERE = Path(__file__).parent
-CLANG = "clang" in compiler_identity(compiler())
+CLANG = is_clang()
 ORIGIN = (0, 0, 0)
 zeros = torch.zeros
 pytestmark = pytest.mark.usefixtures("few_objects")

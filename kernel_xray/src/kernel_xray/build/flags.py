@@ -117,7 +117,7 @@ def _compiler() -> tuple[bool, int]:
     """Whether the compiler in use is clang, and its major version; 0 if it names none."""
     identity = libsimt.compiler_identity(libsimt.compiler())
     version = re.search(r"(\d+)\.\d+", re.sub(r"\([^)]*\)", "", identity))
-    return "clang" in identity, int(version[1]) if version else 0
+    return libsimt.is_clang(), int(version[1]) if version else 0
 
 
 def standard(given: list[str], uses_torch: bool) -> list[str]:

@@ -50,6 +50,11 @@ def compiler() -> str:
     return os.environ.get("CXX", "c++")
 
 
+def is_clang() -> bool:
+    """Whether the compiler in use is clang. Raises RuntimeError if there is no such compiler."""
+    return "clang" in compiler_identity(compiler())
+
+
 @lru_cache(maxsize=8)
 def compiler_identity(command: str) -> str:
     """The first line of `command --version`. Raises RuntimeError if there is no such compiler."""
