@@ -4,6 +4,7 @@ The shape is (heads, kv_heads, tokens, d), of a batch of 1: q has `heads` heads,
 """
 
 import functools
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -181,6 +182,33 @@ def with_sdpa(name: str, causal: bool, backward: bool = False) -> Callable[[], C
     return lambda: of_gradients if backward else forward
 
 
+def with_fa4(causal: bool, backward: bool = False) -> Callable[[], Callable[..., Tensors]]:
+    """Makes the call of FlashAttention-4, whose tensors are (batch, tokens, heads, d): it takes and returns views."""
+
+    def make() -> Callable[..., Tensors]:
+        functions = importlib.import_module("flash_attn.cute.interface")
+
+        def turned(*tensors: torch.Tensor) -> Tensors:
+            return tuple(x.transpose(1, 2) for x in tensors)
+
+        def forward(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Tensors:
+            out, logsumexp, *_ = functions.flash_attn_func(*turned(q, k, v), causal=causal, return_lse=True)
+            return *turned(out), logsumexp
+
+        def of_gradients(grad, grad_logsumexp, q, k, v, out, logsumexp) -> Tensors:
+            given = turned(q, k, v, out, grad)
+            return turned(*functions._flash_attn_bwd(*given, logsumexp, causal=causal)[:3])
+
+        return of_gradients if backward else forward
+
+    return make
+
+
+def peers(causal: bool, backward: bool = False) -> dict[str, Callable[[], Callable[..., Tensors]]]:
+    """All that attention is measured beside."""
+    return {name: with_sdpa(name, causal, backward) for name in BACKENDS} | {"fa4": with_fa4(causal, backward)}
+
+
 def decode_with_sdpa(name: str) -> Callable[[], Callable[..., Tensors]]:
     """Makes the call of a backend for one query of each head; those that share a head of k are tokens for flash."""
 
@@ -225,7 +253,7 @@ ATTENTION = Operator(
     reference=attention,
     flops=flops,
     limit="cudnn",
-    peers={name: with_sdpa(name, causal=False) for name in BACKENDS},
+    peers=peers(causal=False),
     dtypes=("float16", "bfloat16"),
     shapes=SHAPES,
     sweep=SWEEP,
@@ -298,7 +326,7 @@ ATTENTION_BACKWARD = Operator(
     reference=gradients,
     flops=backward_flops,
     limit="cudnn",
-    peers={name: with_sdpa(name, causal=False, backward=True) for name in BACKENDS},
+    peers=peers(causal=False, backward=True),
     dtypes=("float16", "bfloat16"),
     shapes=SHAPES,
     sweep=SWEEP,
@@ -332,7 +360,7 @@ def with_mask(operator: Operator, backward: bool) -> Operator:
         name=f"{operator.name}_causal",
         reference=masked(operator.reference),
         flops=half(operator.flops),
-        peers={name: with_sdpa(name, causal=True, backward=backward) for name in BACKENDS},
+        peers=peers(causal=True, backward=backward),
         kernels=tuple(
             replace(k, function=causal_function(k.name), not_contracted=CAUSAL, launches=()) for k in operator.kernels
         ),

@@ -182,7 +182,7 @@ class Operator:
     flops: Callable[[Shape], int] = elements  # floating-point operations
     read_again: Sequence[str] = ()  # arguments that must be read twice
     limit: str = "copy"  # "copy": records have bytes and of_copy; "cublas", "cudnn": flops, and the share of this peer
-    # `triton`, `cublas`, `flash`, `cudnn`: makes the call
+    # Of records.PEERS: makes the call; those of extensions.PACKAGES take part where they are installed
     peers: Mapping[str, Callable[[], Callable]] = field(default_factory=dict)
     dtypes: Sequence[str] = ("float32",)  # to measure
     # To measure with every peer, each in a fresh process; none: the operator is not measured

@@ -1,13 +1,30 @@
-"""Functions of the files in kernels/: built extensions, and Triton's kernels."""
+"""Functions of the files in kernels/, built extensions and Triton's kernels, and of packages that peers come from."""
 
 import functools
 import importlib
+import importlib.metadata
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from helpers.paths import KERNELS
 from kernel_xray.build import loader
+
+# Peers of packages that the course does not install, by their name in records: they take part where they are.
+PACKAGES = {"fa4": "flash-attn-4", "quack": "quack-kernels"}
+
+
+def missing(peer: str) -> bool:
+    """Whether a peer comes from a package that is not installed."""
+    return peer in PACKAGES and version(peer) is None
+
+
+def version(peer: str) -> str | None:
+    """The version of a peer's package; None if the peer has none, or it is not installed."""
+    try:
+        return importlib.metadata.version(PACKAGES[peer])
+    except (KeyError, importlib.metadata.PackageNotFoundError):
+        return None
 
 
 @functools.cache

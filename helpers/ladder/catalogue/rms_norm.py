@@ -4,6 +4,8 @@ PyTorch's own takes `eps` as an argument; here it is EPS, the operator's default
 """
 
 import functools
+import importlib
+from collections.abc import Callable
 
 import torch
 
@@ -41,6 +43,11 @@ def gradients(grad: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> Pair
     return grad_x, (grad * x * r).reshape(-1, weight.numel()).sum(0)
 
 
+def quack() -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    function = importlib.import_module("quack.rmsnorm").rmsnorm_fwd
+    return lambda x, weight: function(x, weight, eps=EPS)[0]
+
+
 on_matrices = functools.partial(
     Operator, dtypes=MEASURED, shapes=MATRICES, at_size=at_size, spread=2.0, sample=uniform(2), peer_sums=4
 )
@@ -49,6 +56,7 @@ RMS_NORM = on_matrices(
     name="rms_norm",
     arguments={"x": whole, "weight": row},
     reference=forward,
+    peers={"quack": quack},
     flops=lambda shape: 4 * elements(shape),
     accumulation=lambda shape: 32,  # squares that a lane adds up one after the other
     above_copy=ONE_KERNEL,

@@ -1,6 +1,8 @@
 """Lesson 15: softmax over the last dimension."""
 
 import functools
+import importlib
+from collections.abc import Callable
 
 import torch
 
@@ -24,13 +26,17 @@ def exact(x: torch.Tensor) -> torch.Tensor:
     return out / out.sum(-1, keepdim=True)
 
 
+def quack() -> Callable[[torch.Tensor], torch.Tensor]:
+    return importlib.import_module("quack.softmax").softmax_fwd
+
+
 SOFTMAX = Operator(
     name="softmax",
     arguments={"x": whole},
     reference=lambda x: torch.softmax(x, -1),
     exact=exact,
     flops=lambda shape: 5 * elements(shape),  # the exponential counted as one
-    peers={"triton": functools.partial(triton_function, "softmax_triton", "softmax")},
+    peers={"triton": functools.partial(triton_function, "softmax_triton", "softmax"), "quack": quack},
     dtypes=MEASURED,
     shapes=((32768, 8192),),
     sweep=((32768, 256), (32768, 1024), (131072, 1023), (32768, 4097), (2670, 50257), (8192, 32768), (2048, 131072)),

@@ -22,6 +22,8 @@ PEER = {
     "cublas": "#c79a1c",
     "cudnn": "#c79a1c",
     "flash": "#a8812a",
+    "fa4": "#d0702f",
+    "quack": "#d0702f",
 }
 GRID = "#85858540"
 

@@ -20,7 +20,7 @@ from kernel_xray.machine import cache
 MACHINE = ("gpu", "driver", "cuda", "torch", "clocks", "power", "date", "commit")
 IDENTITY = MACHINE[:4]  # must be the same throughout a file
 DTYPES = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn")
-PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn")
+PEERS = ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn", "fa4", "quack")
 LIBRARIES = {"cublas": "cuBLAS", "cudnn": "cuDNN"}  # peers whose speed is the limit of work that FLOPs limit
 SHARES = ("of_copy", *(f"of_{library}" for library in LIBRARIES))
 # Files of other forms in the same folder.

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from helpers.ladder.catalogue import Operator
+from helpers.ladder.catalogue.extensions import missing, version
 from helpers.ladder.checking.compare import NARROW, SAFETY, unit_roundoff
 from helpers.ladder.results.measurement import Measurement
 from helpers.ladder.results.records import LIBRARIES, PEERS, record_problems
@@ -84,7 +85,7 @@ def _contenders(
         for name, dynamic in (("compile", False), ("compile_dynamic", True)):
             made = whole(functools.partial(_compiled, dynamic=dynamic))
             calls[name] = (made, {**loose, "thorough": False})
-    calls |= {name: (_late(make), loose) for name, make in operator.peers.items()}
+    calls |= {name: (_late(make), loose) for name, make in operator.peers.items() if not missing(name)}
     mixed = {} if operator.result_dtype or one_dtype(operator, inputs) else {"thorough": False}
     contenders = [
         Contender(name, call, inputs, reference, dtype=of_results, **{**how, **mixed})
@@ -160,6 +161,8 @@ def _record(operator: Operator, variant: str, cell: Cell, measurement: Measureme
             if share > 1:
                 notes.append(f"faster than {LIBRARIES[operator.limit]} in this run")
     record["vs"] = {p: measurement.stats[p].median_ms / ours.median_ms for p in PEERS if p in measurement.stats}
+    if versions := {p: found for p in record["vs"] if (found := version(p))}:
+        record["versions"] = versions
     record["max_error"] = measurement.errors[variant]
     record["timing"] = measurement.timing
     notes += [

@@ -182,7 +182,17 @@ def test_durations():
 
 
 def test_the_peers_are_the_specified_ones():
-    assert results.PEERS == ("eager", "compile", "compile_dynamic", "triton", "cublas", "flash", "cudnn")
+    assert results.PEERS == (
+        "eager",
+        "compile",
+        "compile_dynamic",
+        "triton",
+        "cublas",
+        "flash",
+        "cudnn",
+        "fa4",
+        "quack",
+    )
 
 
 # -- A lesson's contenders ---------------------------------------------------------------------------------------------

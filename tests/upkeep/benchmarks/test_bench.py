@@ -4,6 +4,7 @@ No test measures time: the clock returns the times that the test gives it.
 """
 
 import argparse
+import importlib.metadata
 import json
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from scripted import Script
 
 import helpers
 from helpers.ladder import results
-from helpers.ladder.catalogue import OPERATORS, Kernel, Operator
+from helpers.ladder.catalogue import OPERATORS, Kernel, Operator, extensions
 from helpers.ladder.catalogue.elementwise import TWO, add
 from helpers.ladder.catalogue.entry import FLOATING, uniform
 from helpers.paths import KERNELS
@@ -300,6 +301,18 @@ def test_a_peer_that_fails_is_noted_and_reported():
     assert "triton" not in done.records[0]["vs"]
     assert "no time for triton" in done.records[0]["note"]
     assert "No module named 'triton'" in done.failures["triton"]
+
+
+def test_a_peer_of_another_package_takes_part_where_it_is_installed(monkeypatch):
+    operator = toy(peers={"fa4": lambda: torch.add})
+    monkeypatch.setitem(extensions.PACKAGES, "fa4", "no-such-distribution")
+    without = cell(Script(), operator=operator)
+    assert without.failures == {} and "note" not in without.records[0] and set(without.records[0]["vs"]) == {"eager"}
+    monkeypatch.setitem(extensions.PACKAGES, "fa4", "torch")
+    with_it = cell(Script(), operator=operator)
+    assert set(with_it.records[0]["vs"]) == {"eager", "fa4"}
+    assert with_it.records[0]["versions"] == {"fa4": importlib.metadata.version("torch")}
+    assert results.record_problems(with_it.records[0]) == []
 
 
 def test_a_wrong_variant_is_not_recorded():
