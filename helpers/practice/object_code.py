@@ -59,7 +59,7 @@ _REGISTERS = re.compile(
     r"_ZN5torch6stable6detailL15throw_exception\w+|aoti_torch_library_\w+|aoti_torch_delete_library_object|"
     r"torch_library_impl|_ZN4simt14DeviceVariableC[12]\w+|_ZNSt8ios_base4InitC1Ev|__cxa_atexit|_Unwind_Resume|"
     r"__clang_call_terminate|__cxa_begin_catch|_ZSt9terminatev|"  # of noexcept; clang's own is walked
-    r"__tsan_(?:init|func_entry|func_exit|read\w+)|__sanitizer_cov_trace_pc"
+    r"__tsan_(?:init|func_entry|func_exit|(?:volatile_)?read\w+)|__sanitizer_cov_trace_pc"
 )
 # What tells a kernel, or a function that it calls: these make no sense on the host.
 _ON_DEVICE = re.compile(

@@ -71,7 +71,7 @@ def test_what_happens_while_a_library_is_loaded(monkeypatch):
     assert "register_mutation(Tensor(a!) x, Tenzor y) -> ()" in str(answer)
     assert "out of bounds" not in answer.message
     monkeypatch.setattr(answering, "LOAD_SECONDS", 2)
-    endless = "static int hang = [] { for (volatile int i = 0;; i = 1) {} return 0; }();\n"
+    endless = "static volatile int zero; static int hang = [] { while (zero == 0) {} return 0; }();\n"
     answer = judge.check_cell("checked_mul", endless + uncommented(cell_of("checked_mul"), "checked_mul"))
     assert answer.kind == "not built"
     assert "it was built, but loading it does not end" in answer.message
