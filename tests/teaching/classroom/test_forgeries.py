@@ -288,7 +288,7 @@ ATTACKS = {
         '__attribute__((section(".init_array"), used)) static void (*kept)() = attack;\n', "when the answer is loaded"
     ),
     "a constructor that only stores": Attack(
-        RIGHT + "int all[9];\n__attribute__((constructor)) static void attack() { all[3] = 4; }\n",
+        RIGHT + "volatile int all[9];\n__attribute__((constructor)) static void attack() { all[3] = 4; }\n",
         "when the answer is loaded"
     ),
     "a destructor": Attack(

@@ -111,7 +111,9 @@ def hostile(out, root):
         "endless host loop": ("for (volatile int i = 0;; i = i + 1);", ENDLESS),
         "sleeps": ("sleep(1000);", ENDLESS),
         "thread bomb": ("for (;;) std::thread([] { sleep(1000); }).detach();", f"more than 1,000 threads|{ended}"),
-        "memory hog": ("for (;;) { auto p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }", GREEDY),
+        "memory hog": (
+            "for (;;) { char* volatile p = new char[1 << 26]; memset(p, 1, 1 << 26); usleep(20000); }", GREEDY
+        ),
         "shared memory hog": (
             "for (;;) { auto p = mmap(nullptr, 1 << 26, PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0); "
             "memset(p, 1, 1 << 26); usleep(20000); }", GREEDY

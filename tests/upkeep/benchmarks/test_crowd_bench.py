@@ -13,7 +13,7 @@ HOLDS_40_MB = "import time; held = b'x' * 40_000_000; time.sleep(1.5)"
 
 @pytest.mark.slow  # a benchmark of our own tools
 def test_what_is_said_of_a_crowd():
-    fails = "import sys; print('before'); sys.exit('no luck')"
+    fails = "import sys; print('before', flush=True); sys.exit('no luck')"
     commands = [[sys.executable, "-c", code] for code in (HOLDS_40_MB, fails, HOLDS_40_MB)]
     crowd = bench.run("processes", commands, every=0.1)
     assert 0.08 < crowd.gigabytes < 0.5

@@ -223,7 +223,8 @@ def test_a_real_mutant_is_killed_and_its_original_is_not(name, operator, after):
     (target,) = targets.find([name])
     mutant = next(one for one in target.mutants([OPERATORS[operator]]) if one.after == after)
     began = time.monotonic()
-    assert isolation.judged(judges.judge, target, target.text()).verdict == "survived"
+    original = isolation.judged(judges.judge, target, target.text())
+    assert original.verdict == "survived", original.why
     result = isolation.judged(judges.judge, target, mutant.text)
     assert result.verdict == "killed", json.dumps(result.why)
     assert 0 < result.seconds < time.monotonic() - began

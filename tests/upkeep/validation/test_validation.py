@@ -21,6 +21,7 @@ from helpers.upkeep.validation import comparison as campaign
 from helpers.upkeep.validation import counted as cases
 from helpers.upkeep.validation import counters, documents, gpu_counts, ncu, sanitizer, sass, sessions
 from helpers.upkeep.validation.counters import Counts
+from kernel_xray.runtime.libsimt import is_clang
 
 BY_NAME = {case.name: case for case in cases.CASES}
 
@@ -76,6 +77,15 @@ def test_micro_kernels_count_what_ncu_counted(space, least):
     assert len(compared) >= least
 
 
+# Kernels that clang++ counts otherwise: it makes one store of those that end two branches, stores the fields of a
+# struct one by one, keeps what it has just read, and brings lanes out of step that skip a branch.
+WITH_GCC = (
+    "two_ways, 100003, groups of 1", "fused_muladd_backward, float16", "fused_muladd_backward, bfloat16",
+    "bias_gelu, float32, 60 x 1001", "bias_gelu, float16, 60 x 1001", "softmax, float32, 9 x 5000",
+    "softmax, float32, 5 x 12000", "attention_hopper_backward, ",
+)  # fmt: skip
+
+
 @pytest.mark.slow
 def test_kernels_of_the_lessons_count_what_ncu_counted():
     """Includes float16 arguments passed by value. Counters that differ for a known reason still differ as recorded."""
@@ -84,7 +94,7 @@ def test_kernels_of_the_lessons_count_what_ncu_counted():
     chosen = [case for case in cases.COURSE if "matmul" not in case.name or case.name.startswith(tensor_cores)]
     chosen = [case for case in chosen if case.name in recorded]  # ncu has not counted the newest yet
     assert len(chosen) > 20
-    compared = list(counted_now(chosen))
+    compared = [pair for pair in counted_now(chosen) if not is_clang() or not pair[1]["kernel"].startswith(WITH_GCC)]
     equal = [count == record["ncu"] for count, record in compared]
     assert not [(count, record) for count, record in compared if count != record["simulator"]]
     assert all(same or record["note"] for (_, record), same in zip(compared, equal, strict=True))

@@ -8,12 +8,13 @@
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)
 #define SIMT_REFUSED(reason) __attribute__((unavailable("not supported by the simulator: " reason)))
-#define SIMT_REFUSED_TYPE(reason) SIMT_REFUSED(reason)
+#define SIMT_REFUSED_TYPE(name, reason) \
+  struct SIMT_REFUSED(reason) name {}
 #endif
 #endif
 #ifndef SIMT_REFUSED  // g++ before 12
 #define SIMT_REFUSED(reason) __attribute__((error("not supported by the simulator: " reason)))
-#define SIMT_REFUSED_TYPE(reason)  // incomplete, which is an error without the sentence
+#define SIMT_REFUSED_TYPE(name, reason) struct name  // incomplete, which is an error without the sentence
 #endif
 #define SIMT_REFUSED_FUNCTION(name, reason) \
   template <typename... Arguments>          \

@@ -126,7 +126,7 @@ using curandState = curandStateXORWOW;
 using curandState_t = curandStateXORWOW;
 
 #define SIMT_NO_ENGINE "this random generator; use curandState, curandStatePhilox4_32_10_t or curandStateMRG32k3a_t"
-#define SIMT_NO_STATE(name) struct SIMT_REFUSED_TYPE(SIMT_NO_ENGINE) name;
+#define SIMT_NO_STATE(name) SIMT_REFUSED_TYPE(name, SIMT_NO_ENGINE);
 SIMT_NO_STATE(curandStateMtgp32)
 SIMT_NO_STATE(curandStateMtgp32_t)
 SIMT_NO_STATE(curandStateSobol32_t)
