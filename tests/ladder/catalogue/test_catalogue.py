@@ -114,6 +114,7 @@ IN_TESTS = {
     ("upkeep/mutants/",): {"softmax"},
     ("upkeep/validation/test_profiled.py", "upkeep/validation/test_sessions.py"): PROFILED,
     ("upkeep/validation/test_validation.py",): {"fused_muladd", "softmax", "vector_add", "matmul_wmma", "matmul_mma"},
+    ("upkeep/validation/",): {"bias_gelu", "fused_muladd_backward"},
     ("pages/figures/test_loads.py",): IN_PICTURES,
     ("pages/notebooks/test_older_gpus.py",): {"matmul_cluster", "matmul_mma", "matmul_wgmma", "matmul_wmma"},
     ("pages/museum/test_museum.py",): {"fused_muladd", "softmax", "vector_add"},

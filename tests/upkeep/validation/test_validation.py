@@ -80,10 +80,12 @@ def test_micro_kernels_count_what_ncu_counted(space, least):
 # Kernels that clang++ counts otherwise: it makes one store of those that end two branches, stores the fields of a
 # struct one by one, keeps what it has just read, and brings lanes out of step that skip a branch.
 WITH_GCC = (
-    "two_ways, 100003, groups of 1", "fused_muladd_backward, float16", "fused_muladd_backward, bfloat16",
-    "bias_gelu, float32, 60 x 1001", "bias_gelu, float16, 60 x 1001", "softmax, float32, 9 x 5000",
-    "softmax, float32, 5 x 12000", "attention_hopper_backward, ",
-)  # fmt: skip
+    "two_ways, 100003",
+    "fused_muladd_backward",
+    "bias_gelu, float",
+    "softmax, float",
+    "attention_hopper_backward",
+)
 
 
 @pytest.mark.slow
