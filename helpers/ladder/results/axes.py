@@ -22,8 +22,8 @@ PEER = {
     "cublas": "#c79a1c",
     "cudnn": "#c79a1c",
     "flash": "#a8812a",
-    "fa4": "#d0702f",
-    "quack": "#d0702f",
+    "fa4": "#b0413e",
+    "quack": "#b0413e",
 }
 GRID = "#85858540"
 
