@@ -1,16 +1,21 @@
 // fibres.cpp: three fibres run round-robin; each keeps integers and doubles alive in registers across switches, unwinds
 // an exception on its own stack, and checks its stack's alignment. Prints "all right" and exits 0, or prints the
-// failure. One fibre's stack is then saved, used by another fibre, and restored.
+// failure. One fibre's stack is then saved, used by another fibre, and restored; and a crowd of workers opens its stacks.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
 #include "threads/fibre.h"
 #ifdef SIMT_USE_UCONTEXT
 #include <ucontext.h>
+#endif
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 using namespace simt;
@@ -118,9 +123,28 @@ void park(Stacks& stacks) {
   switch_context(main_context, parked);
 }
 
+// Of 40 workers with clusters of 2,048 threads: more guards than Linux gives mappings to a process.
+void crowd() {
+  std::vector<std::unique_ptr<Stacks>> workers;
+  for (int worker = 0; worker < 40; ++worker) {
+    workers.push_back(std::make_unique<Stacks>(2048));
+    for (int i = 15; i < 2048; i += 16) *static_cast<volatile char*>(workers.back()->open(i)) = 1;
+  }
+#ifdef __linux__
+  int pipes[2];  // a guard cannot be written from
+  require(pipe(pipes) == 0, "no pipe");
+  const auto readable = [&](int worker, int i) {
+    return write(pipes[1], static_cast<char*>(workers[worker]->low(i)) - 1, 1) == 1;
+  };
+  require(!readable(0, 0) && !readable(0, 2047) && !readable(3, 1000), "a stack of the first workers has no guard");
+  void* more = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  require(more != MAP_FAILED, "the process has no mapping left");
+#endif
+}
+
 int main() {
   Stacks stacks(kFibres);
-  for (int i = 0; i < kFibres; ++i) make_context(contexts[i], stacks.low(i), stacks.top(i), body);
+  for (int i = 0; i < kFibres; ++i) make_context(contexts[i], stacks.open(i), stacks.top(i), body);
   require(stacks.in_guard(static_cast<char*>(stacks.low(1)) - 1), "the guard region is not below the stack");
   require(!stacks.in_guard(stacks.low(1)) && !stacks.in_guard(&main_context), "the guard region is too large");
   char *begin = static_cast<char*>(stacks.low(0)) - Stacks::kGuardBytes,
@@ -131,6 +155,7 @@ int main() {
   switch_context(main_context, contexts[0]);
   require(finished == kFibres && turns == kFibres * kRounds, "not every turn was taken");
   park(stacks);
+  crowd();
   require(finished == kFibres + 1, "the parked fibre did not go on");
   std::puts("all right");
 }

@@ -51,7 +51,7 @@ void Cluster::begin(uint3 index, uint64_t new_number, void (*entry)()) {
     t.waiting = FibreThread::Waiting::no;
     t.exited = false;
     state[i] = {};
-    make_context(t.context, worker.stacks.low(i), worker.stacks.top(i), entry);
+    make_context(t.context, worker.stacks.open(i), worker.stacks.top(i), entry);
   }
 }
 

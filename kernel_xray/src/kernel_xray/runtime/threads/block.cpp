@@ -94,7 +94,7 @@ void Worker::start_fibre(Context& from) {
   Context fresh;
   const unsigned stack = take_stack();
   threads_[started_].stack = stack;
-  make_context(fresh, stacks.low(stack), stacks.top(stack), &Worker::fibre_main);
+  make_context(fresh, stacks.open(stack), stacks.top(stack), &Worker::fibre_main);
   switch_context(from, fresh);
 }
 

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -145,14 +147,37 @@ char* stack_end() {
 #endif
 }
 
+// How many stacks of the process may still have one: a guard and the stack above it are two mappings.
+static std::atomic<long> guards = [] {
+  long mappings = 65530;
+  if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "r")) {
+    if (std::fscanf(file, "%ld", &mappings) != 1) mappings = 65530;
+    std::fclose(file);
+  }
+  return mappings / 4;
+}();
+
 Stacks::Stacks(size_t count) : count_(count) {
-  void* memory = mmap(nullptr, count * kStride, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, count * kStride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<char*>(memory);
-  for (size_t i = 0; i < count; ++i) mprotect(low(i), kStackBytes, PROT_READ | PROT_WRITE);
+#ifdef MADV_NOHUGEPAGE
+  madvise(memory, count * kStride, MADV_NOHUGEPAGE);  // a stack that touches a page must not take 2 MB
+#endif
 }
 
-Stacks::~Stacks() { munmap(memory_, count_ * kStride); }
+Stacks::~Stacks() {
+  munmap(memory_, count_ * kStride);
+  guards += static_cast<long>(guarded_);
+}
+
+void* Stacks::open(size_t index) {
+  for (; guarded_ <= index; ++guarded_) {
+    if (--guards >= 0) mprotect(memory_ + guarded_ * kStride, kGuardBytes, PROT_NONE);
+  }
+  return low(index);
+}
 
 void* Stacks::low(size_t index) const { return memory_ + index * kStride + kGuardBytes; }
 
@@ -174,7 +199,9 @@ GuardedMemory::GuardedMemory(size_t bytes)
   void* memory = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   memory_ = static_cast<char*>(memory);
-  mprotect(start(), bytes_ - 2 * kGuardBytes, PROT_READ | PROT_WRITE);
+  if (mprotect(start(), bytes_ - 2 * kGuardBytes, PROT_READ | PROT_WRITE) == 0) return;
+  munmap(memory_, bytes_);
+  throw std::bad_alloc();
 }
 
 GuardedMemory::~GuardedMemory() { munmap(memory_, bytes_); }

@@ -39,7 +39,9 @@ char* low_end(const Context& context);
 char* stack_end();
 
 // A pool of stacks in one mapping, each with a guard region below, so that an overflow faults instead of spreading.
-// Only pages that a fibre touches take memory.
+// Only pages that a fibre touches take memory. A guard splits the mapping, of which a process has so many (Linux:
+// vm.max_map_count, 65,530): a stack gets its guard when it is first used, and none once all stacks of the process have
+// taken half of them. A kernel that overflows does so on the guarded stacks, too.
 class Stacks {
  public:
   static constexpr size_t kStackBytes = 256 * 1024;
@@ -50,6 +52,7 @@ class Stacks {
   Stacks(const Stacks&) = delete;
   Stacks& operator=(const Stacks&) = delete;
 
+  void* open(size_t index);  // low(index), of a stack that is about to be used
   void* low(size_t index) const;
   void* top(size_t index) const;             // offset from stack to stack, to spread hot lines over cache sets
   bool contains(const void* address) const;  // is this address in one of the stacks or guard regions?
@@ -57,7 +60,7 @@ class Stacks {
 
  private:
   char* memory_;
-  size_t count_;
+  size_t count_, guarded_ = 0;
 };
 
 // Memory between two guard regions, so that a stray access faults. Only pages that are touched take memory.
