@@ -107,10 +107,10 @@ __device__ void widen(const Word& word, W (&wide)[size]) {
 // Forward. x, out: rows x columns; weight: columns.
 
 // lanes: of a warp that have one row; warps: that have one, at most; a block's, if more
-// than 1. blocks: of a cluster, which have an equal share of one row each; most: 1
-// without clusters. pitch: if not 0, `weight` has copies for rows that begin anywhere,
-// so many elements apart: see shift_kernel.
-template <typename T, bool aligned, int lanes, int warps, int most>
+// than 1. vectors: that a thread has. blocks: of a cluster, which have an equal share of
+// one row each; most: 1 without clusters. pitch: if not 0, `weight` has copies for rows
+// that begin anywhere, so many elements apart: see shift_kernel.
+template <typename T, bool aligned, int lanes, int warps, int vectors, int most>
 __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
                                   kResident<T, warps>)
     rms_norm_kernel(const T* __restrict__ x, const T* __restrict__ weight,
@@ -126,7 +126,6 @@ __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
   if constexpr (most > 1) row = row.part(ladder::Cluster::rank(), blocks);
   // A row past the end is empty; its threads take part in the shuffles.
   if (y >= rows) row.count = row.before = row.after = 0;
-  constexpr int vectors = ladder::kWidened<T>;
   uint4 values[vectors], w[vectors];  // not widened: so both fit
   ladder::load_fragment<aligned>(values, x, row.first, rows * columns, row.count,
                                  threads, T(0));
@@ -343,9 +342,12 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
   int64_t b = most > 1 ? blockIdx.x / blocks : blockIdx.x,
           of_grid = most > 1 ? gridDim.x / blocks : gridDim.x,
           groups = of_grid * kGroups<threads>;
+  // A block's rows lie side by side, so that a warp reads lines; rows that begin anywhere
+  // lie of_grid apart, so that all of a block begin alike.
+  int64_t first = aligned ? b * kGroups<threads> : b,
+          begin = first + y * (aligned ? 1 : of_grid);
   // Of the block's first group, which has the most rows.
-  int iterations = ceil_div(max(int64_t(0), rows - b), groups);
-  int64_t begin = b + y * of_grid;
+  int iterations = ceil_div(max(int64_t(0), rows - first), groups);
   int count = begin < rows ? ceil_div(rows - begin, groups) : 0;
   Row<T, aligned> row(grad_x, begin, columns);
   if constexpr (most > 1) row = row.part(ladder::Cluster::rank(), blocks);
@@ -661,22 +663,29 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
       int64_t vectors = m.columns / Vector<T>::size;
       constexpr int most = ladder::kWidened<T>;  // of a thread
       int pitch = 0;
-      auto in_a_warp = [&](auto lanes) {
+      auto in_a_warp = [&](auto lanes, auto each) {
         constexpr int height = ladder::rows_of_block(lanes);
-        if (vectors > lanes * most) return false;
-        rms_norm_kernel<T, aligned, lanes, 1, 1>
+        if (vectors > lanes * each) return false;
+        rms_norm_kernel<T, aligned, lanes, 1, each, 1>
             <<<ceil_div(m.rows, height), dim3(lanes, height), 0, stream>>>(
                 px, pw, po, m.rows, m.columns, 1, pitch, Wide<T>(eps));
         return true;
       };
-      if (in_a_warp(Constant<8>()) || in_a_warp(Constant<kWarp>())) return;
+      if constexpr (aligned && sizeof(T) < 8) {  // fewer kernels for doubles
+        if (ladder::in_few_lanes(in_a_warp) || in_a_warp(Constant<16>(), Constant<2>()))
+          return;
+      }
+      constexpr Constant<most> all;
+      if (in_a_warp(Constant<8>(), all) || in_a_warp(Constant<kWarp>(), all)) return;
       constexpr int warps = kForward<T> / kWarp;
       auto [blocks, threads] =
           ladder::threads_of_row(vectors, most, kForward<T>, kClusterThreads, kBlocks);
-      constexpr auto clusters = rms_norm_kernel<T, aligned, kWarp, warps, kBlocks>;
+      constexpr auto clusters =
+          rms_norm_kernel<T, aligned, kWarp, warps, most, kBlocks>;
       if (blocks == 1) {
-        rms_norm_kernel<T, aligned, kWarp, warps, 1><<<m.rows, threads, 0, stream>>>(
-            px, pw, po, m.rows, m.columns, 1, pitch, Wide<T>(eps));
+        rms_norm_kernel<T, aligned, kWarp, warps, most, 1>
+            <<<m.rows, threads, 0, stream>>>(px, pw, po, m.rows, m.columns, 1, pitch,
+                                             Wide<T>(eps));
         return;
       }
       bool copy = !aligned && m.rows >= kFewRows && threads <= kForward<T>;
@@ -754,11 +763,23 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
         return with_stages(2 * vectors * 16 * threads * height, 1024, go);
       };
       bool kept = false;
+      auto keep_narrow = [&](auto threads, auto vectors) {
+        if (!kept && row_vectors <= threads * vectors)
+          kept = keep_with(threads, vectors);
+      };
       auto keep = [&](auto threads) {
         kept = keep_with(threads, Constant<kBackward<T>>());
       };
       if constexpr (sizeof(T) < 8) {  // fewer kernels for doubles
-        if (row_vectors <= 16) kept = keep_with(Constant<8>(), Constant<2>());
+        constexpr Constant<1> one;
+        if constexpr (aligned) {
+          keep_narrow(one, one);
+          keep_narrow(Constant<2>(), one);
+          keep_narrow(Constant<4>(), one);
+          keep_narrow(Constant<8>(), one);
+        }
+        keep_narrow(Constant<8>(), Constant<2>());
+        if constexpr (aligned) keep_narrow(Constant<32>(), one);
       }
       if (!kept)
         with_fewest_threads<T, 32, 64, 128, 256, 512>(row_vectors, kBackward<T>, keep);

@@ -277,9 +277,9 @@ __global__ void __launch_bounds__(kLong)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-// A row of up to 64 vectors has 8 threads, so that a warp has 4 rows, and one of up to
-// 256 has a warp. A longer row has as few warps as can keep it, up to those of a
-// cluster: a row that fits badly leaves few registers empty, so enough is in flight.
+// A row of up to 256 vectors has some lanes of a warp, or all. A longer row has as few
+// warps as can keep it, up to those of a cluster: a row that fits badly leaves few
+// registers empty, so enough is in flight.
 template <typename T, bool aligned>
 void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stream) {
   int64_t row_vectors = columns / Vector<T>::size;
@@ -292,6 +292,9 @@ void launch(const T* x, T* out, int64_t rows, int64_t columns, cudaStream_t stre
     return true;
   };
   constexpr Constant<kVectors> all;
+  if constexpr (aligned && sizeof(T) < 8) {  // fewer kernels for doubles
+    if (ladder::in_few_lanes(in_a_warp)) return;
+  }
   if (in_a_warp(Constant<8>(), Constant<2>()) || in_a_warp(Constant<8>(), all) ||
       in_a_warp(Constant<16>(), all) || in_a_warp(Constant<kWarp>(), all))
     return;

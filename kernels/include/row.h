@@ -148,6 +148,17 @@ template <typename T>
 constexpr int kWidened =
     std::min<int>(8, kRegisters * 4 / (Vector<T>::size * sizeof(Wide<T>)));
 
+// A row of few vectors: calls attempt(lanes of a warp, vectors of each) for 1 to 8
+// lanes, until one is true. A lane with two vectors has two loads in flight, and no lane
+// is idle: with 8 lanes for a row of 8 halves, 7 of 8 would be.
+template <typename Attempt>
+bool in_few_lanes(Attempt attempt) {
+  constexpr Constant<1> one;
+  constexpr Constant<2> two;
+  return attempt(one, one) || attempt(two, one) || attempt(two, two) ||
+         attempt(Constant<4>(), two) || attempt(Constant<8>(), two);
+}
+
 // How many blocks keep a row of `vectors` vectors, up to `each` in a thread, and how
 // many threads each has: as few warps as can keep it. One block has up to most_threads;
 // those of a cluster have up to of_cluster, or more if most_blocks are not enough.

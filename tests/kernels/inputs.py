@@ -16,6 +16,8 @@ from kernel_xray.runtime import far
 needs_far_memory = pytest.mark.skipif(
     helpers.target == "gpu" or not far.SUPPORTED, reason="the simulator on Linux reserves memory that nothing fills"
 )
+# Vectors of a row that some lanes of a warp have: on both sides of each number of lanes.
+NARROW = (1, 2, 3, 4, 5, 8, 9, 16, 17, 32, 33)
 FLOATING = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from inputs import FLOATING, load, mistaken, only, randn
+from inputs import FLOATING, NARROW, load, mistaken, only, randn
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -27,6 +27,12 @@ def test_rows_of_every_length(ops, dtype):
 
 
 def check_every_length(ops, dtype):
+    for vectors in NARROW:
+        columns = vectors * 16 // dtype.itemsize
+        grad, x = (randn(517, columns, dtype=dtype, seed=i) for i in (2, 0))
+        weight = randn(columns, dtype=dtype, seed=1)
+        check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
+        check(ops.rms_norm_backward, grad, x, weight, reference=gradients, accumulation=64)
     for columns in COLUMNS:
         x, weight = randn(3, columns, dtype=dtype), randn(columns, dtype=dtype, seed=1)
         check(ops.rms_norm, x, weight, reference=forward, accumulation=64)
@@ -88,6 +94,8 @@ def test_what_is_refused(ops):
 # -- X-rays ------------------------------------------------------------------------------------------------------------
 
 SHAPES = (
+    (300, 4),
+    (300, 24),
     (9, 33),
     (9, 1001),
     (5, 5000),

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, load, mistaken, only
+from inputs import FLOATING, NARROW, load, mistaken, only, randn
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -33,6 +33,13 @@ def test_rows_of_every_length(softmax, dtype):
     torch.manual_seed(0)
     for columns in columns_of_each_path(dtype):
         x = torch.randn(3, columns, dtype=torch.float64).mul(3).to(dtype).to(helpers.device)
+        check(softmax, x, reference=reference, accumulation=32)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_narrow_rows_of_which_a_warp_has_several(softmax, dtype):
+    for vectors in NARROW:
+        x = randn(517, vectors * 16 // dtype.itemsize, dtype=dtype)
         check(softmax, x, reference=reference, accumulation=32)
 
 
@@ -185,7 +192,7 @@ def test_an_xray_of_large_clusters_finds_no_fault(small, dtype):
 
 # -- X-rays: of rows for a few lanes, blocks of many sizes, clusters of two blocks, and longer -------------------------
 
-SHAPES = ((40, 33), (9, 500), (5, 2001), (3, 8000), (7, 20_000), (6, 40_003), (2, 140_000), (2, 140_001))
+SHAPES = ((300, 4), (300, 24), (40, 33), (9, 500), (5, 2001), (3, 8000), (7, 20_000), (6, 40_003), (2, 140_000), (2, 140_001))
 
 
 def faults(ops, shape, dtype, seed):
