@@ -454,9 +454,8 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
   if (group == 0) {
     hopper::dealloc_registers<24>();
     int warp = threadIdx.x / 32;
-    if (threadIdx.x % 32 == 0 && warp == 0)
-      produce<Lengths>(shared, operands, shared.work);
-    if (threadIdx.x % 32 == 0 && 0 < warp && warp <= kAdders)
+    if (warp == 0 && hopper::elected()) produce<Lengths>(shared, operands, shared.work);
+    if (0 < warp && warp <= kAdders && hopper::elected())
       add_grad_q(shared, operands, warp - 1, shared.work, mask);
   } else {
     hopper::alloc_registers<240>();

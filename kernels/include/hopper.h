@@ -372,6 +372,21 @@ __device__ __forceinline__ void alloc_registers() {
   HOPPER_ASM("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
+// True for one lane of a warp that calls it as a whole, and always the same. What one
+// thread does alone, such as requests to TMA, belongs behind it: their operands are the
+// same for a warp, and behind a comparison of threadIdx.x nvcc puts each into a loop over
+// lanes that may differ, of 100 cycles and more.
+__device__ __forceinline__ bool elected() {
+  uint32_t one = 0;
+  HOPPER_ASM(
+      "{\n"
+      ".reg .pred one;\n"
+      "elect.sync _|one, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, one;\n"
+      "}\n" : "=r"(one));
+  return one;
+}
+
 // -------------------------------------------------------------------------------------
 // TMA from maps of five dimensions: sequences.h says what for.
 

@@ -120,7 +120,7 @@ __device__ __forceinline__ void specialize_warps(Produce produce, Consume consum
   int group = threadIdx.x / kWarpGroup;
   if (group == 0) {
     dealloc_registers<40>();
-    if (threadIdx.x == 0) produce();
+    if (threadIdx.x < 32 && elected()) produce();
   } else {
     alloc_registers<232>();
     consume(group - 1);

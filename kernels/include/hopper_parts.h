@@ -4,8 +4,8 @@
 //
 // Clusters do items, one after the other. The first items are whole tiles; every other
 // tile has `count` items, each with one part of the steps along k. Its cluster leaves
-// the sums in global memory, in float32, and sum_parts_kernel adds them up in the order
-// of the parts: results repeat bit for bit.
+// the sums in global memory, in float32, and sum_parts_kernel adds them up in an order
+// that is always the same: results repeat bit for bit.
 #pragma once
 
 #include "early_launch.h"
@@ -53,29 +53,41 @@ struct Tiles {
   int m, n, rows, columns, group;
 };
 
+// A block of sum_parts_kernel has so many threads side by side, each with 8 elements,
+// and so many shares of the parts: with 24 parts one thread would wait for loads six
+// times, for longer than the products of a small tile take.
+constexpr int kSumThreads = 64, kSumShares = 4;
+
 // c = the parts' sums, changed by the epilogue, for each tile from number `whole` on
-// (blockIdx.y), 8 elements a thread.
+// (blockIdx.y).
 template <typename Epilogue>
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(kSumThreads* kSumShares)
     sum_parts_kernel(Parts parts, Tiles tiles, bfloat16* c, int m, int n,
                      Epilogue epilogue) {
+  __shared__ float shares[kSumShares - 1][8][kSumThreads];
   ladder::wait_for_kernel_before();
-  int at = (blockIdx.x * 256 + threadIdx.x) * 8;
-  if (at >= tiles.m * tiles.n) return;
+  int thread = threadIdx.x, share = threadIdx.y;
+  int at = (blockIdx.x * kSumThreads + thread) * 8;
   TileIndex tile(parts.whole + blockIdx.y, tiles.rows, tiles.columns, tiles.group);
   int row = tile.row * tiles.m + at / tiles.n,
       column = tile.column * tiles.n + at % tiles.n;
-  if (row >= m || column >= n) return;
   int64_t elements = int64_t(tiles.m) * tiles.n;
+  bool inside = at < elements && row < m && column < n;
   const float* sums = parts.sums + blockIdx.y * parts.count * elements + at;
   float total[8] = {};
-#pragma unroll 4
-  for (int part = 0; part < parts.count; ++part) {
+#pragma unroll 8
+  for (int part = share; part < (inside ? parts.count : 0); part += kSumShares) {
     for (int half = 0; half < 2; ++half) {
       float4 four = *reinterpret_cast<const float4*>(sums + part * elements + 4 * half);
       total[4 * half] += four.x, total[4 * half + 1] += four.y;
       total[4 * half + 2] += four.z, total[4 * half + 3] += four.w;
     }
+  }
+  for (int i = 0; share > 0 && i < 8; ++i) shares[share - 1][i][thread] = total[i];
+  __syncthreads();  // the shares are written
+  if (share > 0 || !inside) return;
+  for (int other = 0; other < kSumShares - 1; ++other) {
+    for (int i = 0; i < 8; ++i) total[i] += shares[other][i][thread];
   }
   uint32_t eight[4];
 #pragma unroll
@@ -108,9 +120,9 @@ struct SumsOfParts {
   template <typename Epilogue>
   void add_up(bfloat16* c, int m, int n, Epilogue epilogue, cudaStream_t stream) const {
     if (!parts.sums) return;
-    dim3 grid(ladder::ceil_div(tiles.m * tiles.n, 8 * 256),
+    dim3 grid(ladder::ceil_div(tiles.m * tiles.n, 8 * kSumThreads),
               tiles.rows * tiles.columns - parts.whole);
-    ladder::EarlyLaunch launch(grid, 256, 0, stream);
+    ladder::EarlyLaunch launch(grid, dim3(kSumThreads, kSumShares), 0, stream);
     STD_CUDA_CHECK(cudaLaunchKernelEx(&launch.config, sum_parts_kernel<Epilogue>, parts,
                                       tiles, c, m, n, epilogue));
   }

@@ -254,7 +254,7 @@ __global__ void __cluster_dims__(F::cluster, 1, 1)
     specialize_warps(producer, consumer);
   } else if (threadIdx.x >= kWarpGroup) {
     consumer(threadIdx.x / kWarpGroup - 1);
-  } else if (threadIdx.x == 0) {
+  } else if (threadIdx.x < 32 && elected()) {
     producer();
   }
   // No block exits while another may still write into it or arrive at its barriers.

@@ -30,16 +30,14 @@ namespace hopper {
 #define HOPPER_SUM_16(i) HOPPER_SUM_8(i), HOPPER_SUM_8(i + 8)
 #define HOPPER_SUM_32(i) HOPPER_SUM_16(i), HOPPER_SUM_16(i + 16)
 #define HOPPER_NAMES_12 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11"
-#define HOPPER_NAMES_24 \
-  HOPPER_NAMES_12       \
-  ",%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23"
+#define HOPPER_NAMES_16 HOPPER_NAMES_12 ",%12,%13,%14,%15"
+#define HOPPER_NAMES_24 HOPPER_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23"
 #define HOPPER_NAMES_32 HOPPER_NAMES_24 ",%24,%25,%26,%27,%28,%29,%30,%31"
 #define HOPPER_NAMES_36 HOPPER_NAMES_32 ",%32,%33,%34,%35"
 #define HOPPER_NAMES_44 HOPPER_NAMES_36 ",%36,%37,%38,%39,%40,%41,%42,%43"
 #define HOPPER_NAMES_48 HOPPER_NAMES_44 ",%44,%45,%46,%47"
-#define HOPPER_NAMES_60 \
-  HOPPER_NAMES_48       \
-  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59"
+#define HOPPER_NAMES_56 HOPPER_NAMES_48 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define HOPPER_NAMES_60 HOPPER_NAMES_56 ",%56,%57,%58,%59"
 #define HOPPER_NAMES_64 HOPPER_NAMES_60 ",%60,%61,%62,%63"
 #define HOPPER_NAMES_68 HOPPER_NAMES_64 ",%64,%65,%66,%67"
 #define HOPPER_NAMES_76 HOPPER_NAMES_68 ",%68,%69,%70,%71,%72,%73,%74,%75"
@@ -80,6 +78,8 @@ __device__ __forceinline__ void wgmma_shared(float (&d)[n / 2], uint64_t a, uint
   if constexpr (n == 24) {
     HOPPER_SHARED(24, HOPPER_NAMES_12, 12, 13, 14, 15, 16, HOPPER_SUM_8(0),
                   HOPPER_SUM_4(8));
+  } else if constexpr (n == 32) {
+    HOPPER_SHARED(32, HOPPER_NAMES_16, 16, 17, 18, 19, 20, HOPPER_SUM_16(0));
   } else if constexpr (n == 48) {
     HOPPER_SHARED(48, HOPPER_NAMES_24, 24, 25, 26, 27, 28, HOPPER_SUM_16(0),
                   HOPPER_SUM_8(16));
@@ -94,6 +94,9 @@ __device__ __forceinline__ void wgmma_shared(float (&d)[n / 2], uint64_t a, uint
   } else if constexpr (n == 96) {
     HOPPER_SHARED(96, HOPPER_NAMES_48, 48, 49, 50, 51, 52, HOPPER_SUM_32(0),
                   HOPPER_SUM_16(32));
+  } else if constexpr (n == 112) {
+    HOPPER_SHARED(112, HOPPER_NAMES_56, 56, 57, 58, 59, 60, HOPPER_SUM_32(0),
+                  HOPPER_SUM_16(32), HOPPER_SUM_8(48));
   } else if constexpr (n == 120) {
     HOPPER_SHARED(120, HOPPER_NAMES_60, 60, 61, 62, 63, 64, HOPPER_SUM_32(0),
                   HOPPER_SUM_16(32), HOPPER_SUM_8(48), HOPPER_SUM_4(56));
@@ -217,11 +220,13 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
 #undef HOPPER_SUM_16
 #undef HOPPER_SUM_32
 #undef HOPPER_NAMES_12
+#undef HOPPER_NAMES_16
 #undef HOPPER_NAMES_24
 #undef HOPPER_NAMES_32
 #undef HOPPER_NAMES_36
 #undef HOPPER_NAMES_44
 #undef HOPPER_NAMES_48
+#undef HOPPER_NAMES_56
 #undef HOPPER_NAMES_60
 #undef HOPPER_NAMES_64
 #undef HOPPER_NAMES_68

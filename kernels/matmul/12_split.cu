@@ -205,7 +205,7 @@ __device__ __forceinline__ void exchange(float (&kept)[F::kept],
   }
   hopper::fence_before_store();
   __syncwarp();
-  if (lane == 0) {
+  if (hopper::elected()) {
     for (int i = 0; i < F::sums / kChunk; ++i) {
       if (i / chunks == part) continue;
       hopper::send_bytes(rank + i / chunks * F::tiles,
@@ -270,7 +270,8 @@ __global__ void __cluster_dims__(F::blocks, 1, 1) __launch_bounds__(F::threads, 
   hopper::TileIndex cluster(part.tile, cluster_rows, cluster_columns, kClusterRows);
   WorkTile work = work_tile<F>(rank, cluster, part.first, part.end - part.first);
   if (group == F::groups) {
-    if (producer) produce<F>(shared, a, b, work, rows_of_a, n);
+    if (threadIdx.x < F::groups * kWarpGroup + 32 && hopper::elected())
+      produce<F>(shared, a, b, work, rows_of_a, n);
     return;
   }
   // Of the parts' sums, the cluster's: F::rows * F::m x F::columns * F::n.

@@ -262,7 +262,6 @@ CLUSTER_MISTAKES = {
         "waits) store_one(i)",
         "waits && !last) store_one(i)",
     ),
-    "barriers not there yet": ("block.\n  hopper::cluster_sync();", "block.\n  __syncthreads();"),
 }
 SPLIT_MISTAKES = {
     "all of k twice": ("part * steps / F::splits", "0"),
@@ -371,7 +370,7 @@ def test_the_xray_of_each_form_is_silent():
 
 FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
     "a part twice": (0, 3, "include/hopper_parts.h", "int(int64_t(i) * steps / count)", "0"),
-    "one part missing": (5, 3, "include/hopper_parts.h", "part < parts.count", "part + 1 < parts.count"),
+    "one part missing": (5, 3, "include/hopper_parts.h", "part < (inside ?", "part + 1 < (inside ?"),
     "one place for all parts": (10, 3, "include/hopper_parts.h", "int64_t(part.slot) * elements", "0 * elements"),
     "panels of two tiles in one buffer": (1, 1, "matmul/12_cluster.cu", "panels[(stored + store) %", "panels[store %"),
     "rows that nobody wrote": (4, 1, "matmul/12_split.cu", "i < zeros * F::stages", "i < 0"),
@@ -442,6 +441,14 @@ def test_the_xray_finds_shared_memory_that_no_launch_asked_for(tmp_path):
     matmul = build("mistaken_traced", source, "matmul_wgmma", traced=True)
     faults = helpers.xray(matmul, *(x.cpu() for x in factors(128, 256, 320, torch.bfloat16))).faults
     assert faults and faults[0].kind == "out-of-bounds", faults
+
+
+def test_the_xray_finds_barriers_of_another_block_that_are_not_there_yet(tmp_path):
+    good, bad = "block.\n  hopper::cluster_sync();", "block.\n  __syncthreads();"
+    source = mistaken(KERNELS / "matmul/12_cluster.cu", good, bad, tmp_path)
+    matmul = build("mistaken_traced", source, "matmul_cluster", traced=True)
+    faults = helpers.xray(matmul, *(x.cpu() for x in factors(256, 256, 640, torch.bfloat16))).faults
+    assert faults and faults[0].kind == "race", faults
 
 
 # -- The compiler's report ---------------------------------------------------------------------------------------------
