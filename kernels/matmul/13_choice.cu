@@ -1,4 +1,4 @@
-// 13_choice.cu: c = a @ b in bfloat16 for a caller: of 20 forms of matmul_cluster,
+// 13_choice.cu: c = a @ b in bfloat16 for a caller: of 24 forms of matmul_cluster,
 // matmul_split and the product with a and b swapped, the one whose predicted time is
 // least. One rung.
 //
@@ -11,22 +11,22 @@
 //          of it. Their sums in float32 are written, read and added up
 //   bytes  no form is faster than a, b and c are read and written, where the L2 cache
 //          is too small for them
-//   crowd  if b has few columns, all clusters read the same lines of it at the same
-//          time, and the L2 cache serves them one after the other. Clusters of four
-//          blocks that share a tile of b ask a quarter as often
+//   shared all SMs read through one L2 cache: with work for all, a step takes half as
+//          long again as with work for a few. Rows that do not begin at whole sectors
+//          of 32 bytes take one sector more for each row of a tile
 //
-//   time = max(products, bytes) + min(products, bytes) / 8 + parts' sums
-//   products = launch + waves * tile + waves * steps of a tile * step
+//   time = max(products, bytes) + min(products, bytes) / 30 + parts' sums
+//   products = launch + waves * tile + waves * steps of a tile * shared step
 //
 // `step`, `tile` and `launch` of a form are measured: such, in microseconds, that the
 // form that is chosen is near the fastest, and that predicted times are near those
-// measured, for 8,263 times of 309 random shapes on an H100; the crowd, for 48 shapes
-// with 16 to 64 columns. Fitted to two thirds of the shapes, it chose for the others
-// forms that took 3% longer than the fastest (mean). Other clocks and memory were
-// not measured: the choice is as good there as both scale together. SMs are counted.
+// measured, for 51,596 times of 2,235 random shapes on an H200. Fitted to three
+// quarters of the shapes, it chose for the others forms that took 3% longer than the
+// fastest (mean). Other clocks and memory were not measured: the choice is as good
+// there as both scale together. SMs are counted.
 //
-// What limits it: at few rows, or where rows of a or b do not begin at whole lines, the
-// L2 cache's requests, which the model does not know. On an H200 it has 100% of
+// What limits it: with few columns or rows, steps of 64, of which one thread requests
+// all tiles; with a few tiles more than SMs, a last wave. On an H200 it has 100% of
 // cuBLAS's speed at 4096 x 4096 x 4096, bfloat16.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
@@ -121,35 +121,39 @@ constexpr Form<E> swap(double step, double tile, double launch) {
 // persistent: columns, blocks. one_tile: warp groups, tiles down, parts of k, columns.
 // swap: rows, columns, blocks down, across, and on an SM. All: step, tile, launch.
 template <typename E>
-constexpr Form<E> kForms[] = {persistent<E, 256, 2>(0.719, 1.29, 3.08),
-                              persistent<E, 192, 2>(0.588, 1.43, 2.32),
-                              one_tile<E, 1, 2, 1, 128>(0.284, 1.71, 0.02),
-                              one_tile<E, 1, 1, 2, 64>(0.273, 2.13, 0.02),
-                              one_tile<E, 1, 1, 1, 64>(0.326, 1.37, 0.02),
-                              swap<E, 24, 128, 1, 1>(0.283, 0.53, 1.48),
-                              swap<E, 48, 128, 1, 1>(0.326, 0.80, 1.30),
-                              swap<E, 96, 64, 1, 1, 2>(0.611, 0.97, 1.06),
-                              swap<E, 72, 128, 2, 1>(0.330, 0.73, 2.02),
-                              swap<E, 88, 128, 2, 1>(0.381, 0.69, 1.99),
-                              swap<E, 152, 128, 2, 1>(0.547, 1.65, 2.13),
-                              swap<E, 160, 128, 1, 2>(0.533, 1.36, 2.09),
-                              swap<E, 192, 128, 1, 2>(0.595, 1.90, 2.17),
-                              swap<E, 120, 256, 2, 1>(0.690, 2.46, 1.53),
-                              swap<E, 136, 256, 2, 1>(0.777, 3.15, 1.35),
-                              swap<E, 168, 256, 2, 1>(0.958, 4.28, 1.51),
-                              swap<E, 96, 64, 1, 4>(0.210, 0.40, 1.79),
-                              swap<E, 96, 128, 1, 4>(0.376, 0.86, 1.99),
-                              swap<E, 64, 64, 4, 1>(0.176, 0.95, 1.74),
-                              swap<E, 96, 64, 4, 1>(0.268, 0.72, 1.63)};
+constexpr Form<E> kForms[] = {persistent<E, 256, 2>(0.378, 1.46, 3.55),
+                              persistent<E, 192, 2>(0.302, 1.25, 3.08),
+                              one_tile<E, 1, 2, 1, 128>(0.191, 1.83, 0.02),
+                              one_tile<E, 1, 1, 2, 64>(0.172, 1.89, 0.24),
+                              one_tile<E, 1, 1, 1, 64>(0.163, 1.81, 0.01),
+                              swap<E, 96, 64, 1, 1, 2>(0.272, 1.20, 1.87),
+                              swap<E, 72, 128, 2, 1>(0.160, 0.99, 2.33),
+                              swap<E, 88, 128, 2, 1>(0.179, 0.81, 2.40),
+                              swap<E, 152, 128, 2, 1>(0.271, 1.33, 2.72),
+                              swap<E, 160, 128, 1, 2>(0.260, 1.33, 2.88),
+                              swap<E, 192, 128, 1, 2>(0.304, 1.37, 3.13),
+                              swap<E, 120, 256, 2, 1>(0.365, 2.08, 2.67),
+                              swap<E, 168, 256, 2, 1>(0.501, 2.99, 2.88),
+                              swap<E, 96, 64, 1, 4>(0.112, 0.58, 2.06),
+                              swap<E, 96, 128, 1, 4>(0.168, 0.79, 2.41),
+                              swap<E, 64, 64, 4, 1>(0.095, 1.13, 1.22),
+                              swap<E, 96, 64, 4, 1>(0.129, 0.57, 1.95),
+                              swap<E, 64, 64, 1, 4>(0.105, 0.86, 1.85),
+                              swap<E, 32, 128, 1, 4>(0.138, 0.63, 2.05),
+                              swap<E, 64, 128, 4, 1>(0.123, 0.89, 2.49),
+                              swap<E, 96, 128, 4, 1>(0.158, 0.81, 2.61),
+                              swap<E, 112, 128, 1, 2>(0.220, 0.81, 2.66),
+                              swap<E, 112, 128, 2, 1>(0.218, 0.99, 2.56),
+                              swap<E, 160, 64, 4, 1>(0.217, 0.97, 1.94)};
 // Of sum_parts_kernel: its launch, and each byte of the parts' sums.
-constexpr double kSumLaunch = 4.0, kSumByte = 0.378e-6;
+constexpr double kSumLaunch = 2.57, kSumByte = 0.339e-6;
 // Of a, b and c: each byte, if they are more than the L2 cache keeps.
-constexpr double kMemoryByte = 0.333e-6, kCachedBytes = 25e6;
+constexpr double kMemoryByte = 0.325e-6, kCachedBytes = 36e6;
 // Of the products that run while bytes move, or of the bytes, what is not hidden.
-constexpr double kNotHidden = 0.125;
-// What a step takes longer for each cluster, from the 17th, that reads the same tile of
-// b at the same time.
-constexpr double kReader = 0.0045, kFewReaders = 16;
+constexpr double kNotHidden = 0.034;
+// How much longer a step takes when all SMs have work, as a part of it; and how much
+// more of that for each of a and b whose rows do not begin at whole sectors.
+constexpr double kShared = 0.557, kUnaligned = 0.328;
 constexpr int64_t kMostSumBytes = int64_t(1) << 29;
 
 // -------------------------------------------------------------------------------------
@@ -164,11 +168,13 @@ Plan plan_of(int form, const ladder::MatmulSizes& size) {
   int64_t bytes = 2 * (size.m * size.k + size.k * size.n + size.m * size.n);
   double memory = bytes > kCachedBytes ? bytes * kMemoryByte : 0;
   Plan best = {form, tiles, 1, 0};
-  // A step of `count` pieces of work, of which those for the same part of k of the same
-  // columns read the same tile of b.
-  auto step = [&](int64_t count, int parts) {
-    double readers = std::min(count, at_once) / double(columns * parts);
-    return f.step + kReader * std::max(0.0, readers - kFewReaders);
+  int64_t row_of_b = kE4m3<E> ? size.k : size.n;  // in 16 bits; 16 are a sector
+  double shared =
+      kShared * (1 + kUnaligned * ((size.k % 16 > 0) + (row_of_b % 16 > 0)));
+  // A step, with the SMs that run on average while `count` pieces of work are done.
+  auto step = [&](int64_t count) {
+    int64_t waves = std::max<int64_t>(1, ceil_div(count, at_once));
+    return f.step * (1 + shared * count / double(waves * at_once));
   };
   // whole: tiles that are not split.
   auto consider = [&](int64_t whole, int parts) {
@@ -178,8 +184,8 @@ Plan plan_of(int form, const ladder::MatmulSizes& size) {
     if (sums > kMostSumBytes) return;
     double products =
         f.launch + (waves + part_waves) * f.tile +
-        waves * ceil_div(steps, f.splits) * step(whole, 1) +
-        part_waves * ceil_div(steps, parts * f.splits) * step(split * parts, parts);
+        waves * ceil_div(steps, f.splits) * step(whole) +
+        part_waves * ceil_div(steps, parts * f.splits) * step(split * parts);
     double time = std::max(products, memory) + kNotHidden * std::min(products, memory) +
                   (parts == 1 ? 0 : kSumLaunch + sums * kSumByte);
     if (best.time == 0 || time < best.time) best = {form, whole, parts, time};

@@ -17,7 +17,7 @@ from helpers.paths import KERNELS
 from kernel_xray.build import flags
 
 FILES = ("matmul/11_wgmma.cu", "matmul/12_cluster.cu", "matmul/12_split.cu", "matmul/13_choice.cu")
-KERNELS_IN = dict(zip(FILES, (2, 8, 7, 21), strict=True))
+KERNELS_IN = dict(zip(FILES, (2, 8, 7, 25), strict=True))
 HOPPER_RUNGS = [rung for rung, file in RUNGS.items() if file in FILES]
 SIMULATOR = helpers.target == "simulator"
 for_hopper = pytest.mark.skipif(
@@ -312,7 +312,7 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
 # -- The choice: each form, with k in one piece and in parts -----------------------------------------------------------
 
 PARTS = [(0, 1), (0, 2), (0, 3), (1, 2)]  # tiles that stay whole, parts of the others
-FORMS = range(20)
+FORMS = range(24)
 SPLITS = 3  # the form whose clusters have halves of k
 
 
@@ -352,7 +352,7 @@ def test_the_choice_is_the_form_with_the_least_time(choice):
 
 @pytest.mark.parametrize(
     ("given", "message"),
-    [((20, 0, 1), "form must be 0 to 19, got 20"), ((0, -1, 1), "whole must be"), ((0, 0, 3), "parts must be 1 to 2")],
+    [((24, 0, 1), "form must be 0 to 23, got 24"), ((0, -1, 1), "whole must be"), ((0, 0, 3), "parts must be 1 to 2")],
 )
 def test_a_form_that_does_not_exist_is_refused(choice, given, message):
     with pytest.raises(RuntimeError, match=message):
@@ -377,7 +377,7 @@ FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
     "panels that nobody wrote": (0, 1, "matmul/12_cluster.cu", "filled < F::stages ? INT_MAX : n", "n"),
     "rows for one block": (17, 1, "include/hopper_swapped.h", "load<F::across>(", "load<1>("),
     "columns for one block": (
-        18,
+        15,
         1,
         "include/hopper_swapped.h",
         "load<F::down>(stage.b[p][line], b, full, step",

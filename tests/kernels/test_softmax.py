@@ -192,7 +192,18 @@ def test_an_xray_of_large_clusters_finds_no_fault(small, dtype):
 
 # -- X-rays: of rows for a few lanes, blocks of many sizes, clusters of two blocks, and longer -------------------------
 
-SHAPES = ((300, 4), (300, 24), (40, 33), (9, 500), (5, 2001), (3, 8000), (7, 20_000), (6, 40_003), (2, 140_000), (2, 140_001))
+SHAPES = (
+    (300, 4),
+    (300, 24),
+    (40, 33),
+    (9, 500),
+    (5, 2001),
+    (3, 8000),
+    (7, 20_000),
+    (6, 40_003),
+    (2, 140_000),
+    (2, 140_001),
+)
 
 
 def faults(ops, shape, dtype, seed):
