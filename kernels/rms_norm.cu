@@ -107,8 +107,8 @@ __device__ void widen(const Word& word, W (&wide)[size]) {
 // Forward. x, out: rows x columns; weight: columns.
 
 // lanes: of a warp that have one row; warps: that have one, at most; a block's, if more
-// than 1. vectors: that a thread has. blocks: of a cluster, which have an equal share of
-// one row each; most: 1 without clusters. pitch: if not 0, `weight` has copies for rows
+// than 1. vectors: of a thread. blocks: of a cluster, which have an equal share of one
+// row each; most: 1 without clusters. pitch: if not 0, `weight` has copies for rows
 // that begin anywhere, so many elements apart: see shift_kernel.
 template <typename T, bool aligned, int lanes, int warps, int vectors, int most>
 __global__ void __launch_bounds__(warps > 1 ? kForward<T> : ladder::kRowThreads,
@@ -342,12 +342,10 @@ __global__ void __launch_bounds__(threads* kGroups<threads>,
   int64_t b = most > 1 ? blockIdx.x / blocks : blockIdx.x,
           of_grid = most > 1 ? gridDim.x / blocks : gridDim.x,
           groups = of_grid * kGroups<threads>;
-  // A block's rows lie side by side, so that a warp reads lines; rows that begin anywhere
-  // lie of_grid apart, so that all of a block begin alike.
-  int64_t first = aligned ? b * kGroups<threads> : b,
-          begin = first + y * (aligned ? 1 : of_grid);
-  // Of the block's first group, which has the most rows.
-  int iterations = ceil_div(max(int64_t(0), rows - first), groups);
+  // A block's rows lie side by side, or, not aligned, so that all of it begin alike.
+  int64_t first = aligned ? b * kGroups<threads> : b;
+  int64_t begin = first + y * (aligned ? 1 : of_grid);
+  int iterations = ceil_div(max(int64_t(0), rows - first), groups);  // most: group 0's
   int count = begin < rows ? ceil_div(rows - begin, groups) : 0;
   Row<T, aligned> row(grad_x, begin, columns);
   if constexpr (most > 1) row = row.part(ladder::Cluster::rank(), blocks);

@@ -374,8 +374,8 @@ __device__ __forceinline__ void alloc_registers() {
 
 // True for one lane of a warp that calls it as a whole, and always the same. What one
 // thread does alone, such as requests to TMA, belongs behind it: their operands are the
-// same for a warp, and behind a comparison of threadIdx.x nvcc puts each into a loop over
-// lanes that may differ, of 100 cycles and more.
+// same for a warp, and behind a comparison of threadIdx.x nvcc puts each into a loop
+// over lanes that may differ, of 100 cycles and more.
 __device__ __forceinline__ bool elected() {
   uint32_t one = 0;
   HOPPER_ASM(

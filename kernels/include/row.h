@@ -149,8 +149,8 @@ constexpr int kWidened =
     std::min<int>(8, kRegisters * 4 / (Vector<T>::size * sizeof(Wide<T>)));
 
 // A row of few vectors: calls attempt(lanes of a warp, vectors of each) for 1 to 8
-// lanes, until one is true. A lane with two vectors has two loads in flight, and no lane
-// is idle: with 8 lanes for a row of 8 halves, 7 of 8 would be.
+// lanes, until one is true. A lane with two vectors has two loads in flight, and no
+// lane is idle: with 8 lanes for a row of 8 halves, 7 of 8 would be.
 template <typename Attempt>
 bool in_few_lanes(Attempt attempt) {
   constexpr Constant<1> one;

@@ -9,7 +9,7 @@ import pytest
 import torch
 from inputs import load, mistaken
 from simt_programs import line_marked, load_cases
-from test_hopper import CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
+from test_hopper import BARRIERS_NOT_THERE_YET, CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
 
 from helpers import xray
 from helpers.ladder.catalogue.matmul import RUNGS
@@ -286,7 +286,7 @@ MISTAKES = {
     },
     "matmul_cluster": {
         "no fence after init": ("race", EITHER if is_clang() else LOAD_B, "    hopper::fence_init();\n", ""),
-        "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
+        "barriers not there yet": ("race", EITHER, *BARRIERS_NOT_THERE_YET),
         "a stage released too soon": ("race", WGMMA, *RELEASED),
         "no fence before a store": ("race", PANEL, *NO_FENCE),
         "a warp's panel not written yet": ("race", PANEL, *NOT_WRITTEN),
@@ -303,7 +303,7 @@ MISTAKES = {
         "no fence before sums are sent": ("race", SENT, *NO_FENCE),
         "sums sent before the warp has written them": ("race", SENT, *NOT_WRITTEN),
         "sums added too soon": ("race", ADDED, *SPLIT_MISTAKES["added too soon"]),
-        "barriers not there yet": ("race", EITHER, *CLUSTER_MISTAKES["barriers not there yet"]),
+        "barriers not there yet": ("race", EITHER, *BARRIERS_NOT_THERE_YET),
         "a stage filled too soon": ("race", LOAD_B, *WGMMA_MISTAKES["stage filled too soon"]),
         "a stage released too soon": ("race", "hopper::wgmma_shared", *RELEASED),
     },
