@@ -179,7 +179,7 @@ __device__ void store_subtile(const __nv_bfloat162 (&pairs)[count], int p, int s
       hopper::swizzled(lane / 4 * hopper::kRowBytes + column_of_eight(0) * 2);
   if (subtile == 0) {
     // TMA has read the panel that was here.
-    if (hopper::elected()) hopper::store_wait<kBuffers - 1>();
+    if (lane == 0) hopper::store_wait<kBuffers - 1>();
     __syncwarp();
   }
 #pragma unroll
@@ -194,7 +194,7 @@ __device__ void store_subtile(const __nv_bfloat162 (&pairs)[count], int p, int s
   if (subtile < subtiles - 1) return;
   hopper::fence_before_store();
   __syncwarp();
-  if (hopper::elected()) {
+  if (lane == 0) {
     hopper::store_tile(c, panel, row, column + p * kPanel);
     hopper::store_commit();
   }

@@ -205,7 +205,7 @@ __device__ __forceinline__ void exchange(float (&kept)[F::kept],
   }
   hopper::fence_before_store();
   __syncwarp();
-  if (hopper::elected()) {
+  if (lane == 0) {
     for (int i = 0; i < F::sums / kChunk; ++i) {
       if (i / chunks == part) continue;
       hopper::send_bytes(rank + i / chunks * F::tiles,

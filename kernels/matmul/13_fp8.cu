@@ -121,7 +121,7 @@ __device__ void store_panel(const __nv_bfloat162 (&pairs)[64], int p,
   auto& panel = staging.panels[p % kBuffers];
   int lane = threadIdx.x % 32;
   // TMA has read the panel that was here.
-  if (hopper::elected()) hopper::store_wait<kBuffers - 1>();
+  if (lane == 0) hopper::store_wait<kBuffers - 1>();
   __syncwarp();
 #pragma unroll
   for (int j = 0; j < kPanel / 8; ++j) {
@@ -134,7 +134,7 @@ __device__ void store_panel(const __nv_bfloat162 (&pairs)[64], int p,
   }
   hopper::fence_before_store();
   __syncwarp();
-  if (hopper::elected()) {
+  if (lane == 0) {
     hopper::store_tile(c, panel, row, column + p * kPanel);
     hopper::store_commit();
   }

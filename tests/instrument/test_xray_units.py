@@ -304,7 +304,8 @@ MISTAKES = {
         "sums sent before the warp has written them": ("race", SENT, *NOT_WRITTEN),
         "sums added too soon": ("race", ADDED, *SPLIT_MISTAKES["added too soon"]),
         "barriers not there yet": ("race", EITHER, *BARRIERS_NOT_THERE_YET),
-        "a stage filled too soon": ("race", LOAD_B, *WGMMA_MISTAKES["stage filled too soon"]),
+        # Its producer is ahead by a whole round of the ring before another thread runs.
+        "a stage filled too soon": ("divergent-barrier", "arrive", *WGMMA_MISTAKES["stage filled too soon"]),
         "a stage released too soon": ("race", "hopper::wgmma_shared", *RELEASED),
     },
 }
