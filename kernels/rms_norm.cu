@@ -771,10 +771,8 @@ std::tuple<Tensor, Tensor> rms_norm_backward(const Tensor& grad, const Tensor& x
       if constexpr (sizeof(T) < 8) {  // fewer kernels for doubles
         constexpr Constant<1> one;
         if constexpr (aligned) {
-          keep_narrow(one, one);
-          keep_narrow(Constant<2>(), one);
-          keep_narrow(Constant<4>(), one);
-          keep_narrow(Constant<8>(), one);
+          with_fewest_threads<T, 1, 2, 4, 8>(
+              row_vectors, one, [&](auto threads) { keep_narrow(threads, one); });
         }
         keep_narrow(Constant<8>(), Constant<2>());
         if constexpr (aligned) keep_narrow(Constant<32>(), one);
