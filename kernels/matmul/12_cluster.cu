@@ -243,31 +243,46 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     before = pipe.stage;
     pipe.advance();
   };
-  // The epilogue: subtile i of all panels to store, those of c, or alternately those of
-  // the sums and of c.
-  constexpr int subtiles = Epilogue::kSubtiles, eights = kPanel / 8 / subtiles,
-                stores = Epilogue::kSaves ? 2 : 1;
-  constexpr int all_subtiles = F::panels * stores * subtiles;
-  // Of two parts, one after the other.
-  decltype(epilogue.of_columns(0)) of_columns[2][eights];
-  auto load_for = [&](int i) {
-    if (mode != StoreMode::overlapped || i >= all_subtiles) return;
+  // Multiplies the steps of a tile. Beside each of the first, a subtile of the tile
+  // before is stored. A panel, of c or, alternately, of the sums and of c, has `number`
+  // of them.
+  constexpr int stores = Epilogue::kSaves ? 2 : 1;
+  auto multiply_beside = [&](auto number, int steps) {
+    constexpr int subtiles = decltype(number)::value, eights = kPanel / 8 / subtiles,
+                  all_subtiles = F::panels * stores * subtiles;
+    // Of two subtiles, one after the other.
+    decltype(epilogue.of_columns(0)) of_columns[2][eights];
+    auto load_for = [&](int i) {
+      if (i >= all_subtiles) return;
 #pragma unroll
-    for (int j = 0; j < eights; ++j)
-      of_columns[i % 2][j] =
-          epilogue.of_columns(column + i / subtiles / stores * kPanel +
-                              column_of_eight(i % subtiles * eights + j));
-  };
-  auto store_one = [&](int i) {
-    int store = i / subtiles, p = store / stores;
-    auto& panel =
-        shared.staging[consumer * 4 + warp].panels[(stored + store) % kBuffers];
-    if (store % stores < stores - 1) {
-      store_subtile<subtiles>(done, p, i % subtiles, panel, c.sums, row, column,
-                              Identity(), of_columns[i % 2]);
-    } else {
-      store_subtile<subtiles>(done, p, i % subtiles, panel, c.panels, row, column,
-                              epilogue, of_columns[i % 2]);
+      for (int j = 0; j < eights; ++j)
+        of_columns[i % 2][j] =
+            epilogue.of_columns(column + i / subtiles / stores * kPanel +
+                                column_of_eight(i % subtiles * eights + j));
+    };
+    auto store_one = [&](int i) {
+      int store = i / subtiles, p = store / stores;
+      auto& panel =
+          shared.staging[consumer * 4 + warp].panels[(stored + store) % kBuffers];
+      if (store % stores < stores - 1) {
+        store_subtile<subtiles>(done, p, i % subtiles, panel, c.sums, row, column,
+                                Identity(), of_columns[i % 2]);
+      } else {
+        store_subtile<subtiles>(done, p, i % subtiles, panel, c.panels, row, column,
+                                epilogue, of_columns[i % 2]);
+      }
+    };
+    load_for(0);
+#pragma unroll
+    for (int i = 0; i < all_subtiles; ++i) {
+      load_for(i + 1);
+      if (i < steps) multiply(i > 0);
+      if (waits) store_one(i);
+      if (i < steps) advance();
+    }
+    for (int step = all_subtiles; step < steps; ++step) {
+      multiply(true);
+      advance();
     }
   };
   for (int number = scheduler.first;; number += scheduler.stride) {
@@ -276,16 +291,13 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     Work work = {};
     if (!last) work = scheduler.work(number);
     int steps = work.end - work.first;
-#pragma unroll
-    for (int i = 0; i < all_subtiles; ++i) {
-      load_for(i + 1);
-      if (i < steps) multiply(i > 0);
-      if (mode == StoreMode::overlapped && waits) store_one(i);
-      if (i < steps) advance();
-    }
-    for (int step = all_subtiles; step < steps; ++step) {
-      multiply(true);
-      advance();
+    // With few products to store beside, whole panels at a time: the more elements, the
+    // less of their arithmetic's latency is waited for.
+    if (Epilogue::kSubtiles > stores &&
+        steps < F::panels * stores * Epilogue::kSubtiles / 2) {
+      multiply_beside(std::integral_constant<int, stores>(), steps);
+    } else {
+      multiply_beside(std::integral_constant<int, Epilogue::kSubtiles>(), steps);
     }
     hopper::wgmma_wait_for<0>(d);
     if (last) break;
@@ -309,10 +321,10 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
                            epilogue.of_columns(work.column + column_of_eight(i / 2)));
     row = work.row + consumer * 64 + warp * kWarpRows;
     column = work.column;
-    load_for(0);
     if constexpr (mode == StoreMode::tma) {
-#pragma unroll
-      for (int i = 0; i < all_subtiles; ++i) store_one(i);
+      multiply_beside(std::integral_constant<int, 1>(), 0);
+      stored += F::panels;
+      waits = false;
     }
   }
   hopper::store_wait<0>();  // shared memory must outlive the stores
