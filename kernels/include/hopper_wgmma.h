@@ -138,6 +138,8 @@ __device__ __forceinline__ void wgmma_e4m3(float (&d)[n / 2], uint64_t a, uint64
                                            int add) {
   if constexpr (n == 24) {
     HOPPER_E4M3(24, HOPPER_NAMES_12, 12, 13, 14, HOPPER_SUM_8(0), HOPPER_SUM_4(8));
+  } else if constexpr (n == 32) {
+    HOPPER_E4M3(32, HOPPER_NAMES_16, 16, 17, 18, HOPPER_SUM_16(0));
   } else if constexpr (n == 48) {
     HOPPER_E4M3(48, HOPPER_NAMES_24, 24, 25, 26, HOPPER_SUM_16(0), HOPPER_SUM_8(16));
   } else if constexpr (n == 64) {
@@ -147,6 +149,9 @@ __device__ __forceinline__ void wgmma_e4m3(float (&d)[n / 2], uint64_t a, uint64
                 HOPPER_SUM_4(40));
   } else if constexpr (n == 96) {
     HOPPER_E4M3(96, HOPPER_NAMES_48, 48, 49, 50, HOPPER_SUM_32(0), HOPPER_SUM_16(32));
+  } else if constexpr (n == 112) {
+    HOPPER_E4M3(112, HOPPER_NAMES_56, 56, 57, 58, HOPPER_SUM_32(0), HOPPER_SUM_16(32),
+                HOPPER_SUM_8(48));
   } else if constexpr (n == 128) {
     HOPPER_E4M3(128, HOPPER_NAMES_64, 64, 65, 66, HOPPER_SUM_32(0), HOPPER_SUM_32(32));
   } else if constexpr (n == 136) {

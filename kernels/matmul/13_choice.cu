@@ -56,18 +56,22 @@ struct Plan {
 template <typename E>
 constexpr bool kE4m3 = std::is_same_v<E, hopper::Scaled>;
 
+// How much longer a step takes when all SMs have work, as a part of it.
+constexpr double kShared = 0.557;
+
 // E: the epilogue.
 template <typename E>
 struct Form {
   int m, n, splits;  // a cluster's tile; parts of k that the cluster itself adds up
   bool persistent;   // whether a cluster does several tiles: the first may stay whole
-  double step, tile, launch;
+  double step, tile, launch, shared;
   int (*at_once)();  // how many clusters the GPU runs
   Tensor (*run)(const Tensor& a, const Tensor& b, const Plan& plan, E epilogue);
 };
 
 template <typename E, int n, int cluster>
-constexpr Form<E> persistent(double step, double tile, double launch) {
+constexpr Form<E> persistent(double step, double tile, double launch,
+                             double shared = kShared) {
   using F = TileConfig<n, cluster, kE4m3<E>>;
   return {cluster * kM,
           n,
@@ -76,6 +80,7 @@ constexpr Form<E> persistent(double step, double tile, double launch) {
           step,
           tile,
           launch,
+          shared,
           [] {
             return std::max(
                 1, ladder::device_attribute(cudaDevAttrMultiProcessorCount) / cluster);
@@ -96,6 +101,7 @@ constexpr Form<E> one_tile(double step, double tile, double launch) {
           step,
           tile,
           launch,
+          kShared,
           small::resident_clusters<F, E>,
           [](const Tensor& a, const Tensor& b, const Plan& plan, E epilogue) {
             return small::run_config<F>(a, b, plan.parts, epilogue);
@@ -103,7 +109,8 @@ constexpr Form<E> one_tile(double step, double tile, double launch) {
 }
 
 template <typename E, int m, int n, int down, int across, int per_sm = 1>
-constexpr Form<E> swap(double step, double tile, double launch) {
+constexpr Form<E> swap(double step, double tile, double launch,
+                       double shared = kShared) {
   using F = hopper::swapped::Config<m, n, down, across, per_sm, kE4m3<E>>;
   return {F::rows,
           F::columns,
@@ -112,6 +119,7 @@ constexpr Form<E> swap(double step, double tile, double launch) {
           step,
           tile,
           launch,
+          shared,
           hopper::swapped::resident_clusters<F, E>,
           [](const Tensor& a, const Tensor& b, const Plan& plan, E epilogue) {
             return hopper::swapped::run<F>(a, b, plan.whole, plan.parts, epilogue);
@@ -119,7 +127,8 @@ constexpr Form<E> swap(double step, double tile, double launch) {
 }
 
 // persistent: columns, blocks. one_tile: warp groups, tiles down, parts of k, columns.
-// swap: rows, columns, blocks down, across, and on an SM. All: step, tile, launch.
+// swap: rows, columns, blocks down, across, and on an SM. All: step, tile, launch
+// and, where it is not kShared, shared.
 template <typename E>
 constexpr Form<E> kForms[] = {persistent<E, 256, 2>(0.378, 1.46, 3.55),
                               persistent<E, 192, 2>(0.302, 1.25, 3.08),
@@ -151,9 +160,9 @@ constexpr double kSumLaunch = 2.57, kSumByte = 0.339e-6;
 constexpr double kMemoryByte = 0.325e-6, kCachedBytes = 36e6;
 // Of the products that run while bytes move, or of the bytes, what is not hidden.
 constexpr double kNotHidden = 0.034;
-// How much longer a step takes when all SMs have work, as a part of it; and how much
-// more of that for each of a and b whose rows do not begin at whole sectors.
-constexpr double kShared = 0.557, kUnaligned = 0.328;
+// How much more of `shared` for each of a and b whose rows do not begin at whole
+// sectors.
+constexpr double kUnaligned = 0.328;
 constexpr int64_t kMostSumBytes = int64_t(1) << 29;
 
 // -------------------------------------------------------------------------------------
@@ -170,7 +179,7 @@ Plan plan_of(int form, const ladder::MatmulSizes& size) {
   Plan best = {form, tiles, 1, 0};
   int64_t row_of_b = kE4m3<E> ? size.k : size.n;  // in 16 bits; 16 are a sector
   double shared =
-      kShared * (1 + kUnaligned * ((size.k % 16 > 0) + (row_of_b % 16 > 0)));
+      f.shared * (1 + kUnaligned * ((size.k % 16 > 0) + (row_of_b % 16 > 0)));
   // A step, with the SMs that run on average while `count` pieces of work are done.
   auto step = [&](int64_t count) {
     int64_t waves = std::max<int64_t>(1, ceil_div(count, at_once));
