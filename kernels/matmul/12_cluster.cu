@@ -291,8 +291,8 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     Work work = {};
     if (!last) work = scheduler.work(number);
     int steps = work.end - work.first;
-    // With few products to store beside, whole panels at a time: the more elements, the
-    // less of their arithmetic's latency is waited for.
+    // With few products to store beside, whole panels at a time: less code to fetch,
+    // and more elements whose latencies overlap.
     if (Epilogue::kSubtiles > stores &&
         steps < F::panels * stores * Epilogue::kSubtiles / 2) {
       multiply_beside(std::integral_constant<int, stores>(), steps);
