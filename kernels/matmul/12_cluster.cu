@@ -292,10 +292,10 @@ __device__ void consume(typename F::Shared& shared, const Product& c, int consum
     if (!last) work = scheduler.work(number);
     int steps = work.end - work.first;
     // With few products to store beside, whole panels at a time: less code to fetch,
-    // and more elements whose latencies overlap.
-    if (Epilogue::kSubtiles > stores &&
-        steps < F::panels * stores * Epilogue::kSubtiles / 2) {
-      multiply_beside(std::integral_constant<int, stores>(), steps);
+    // and more elements whose latencies overlap. With sums to save, registers lack.
+    constexpr int few = Epilogue::kSaves ? Epilogue::kSubtiles : 1;
+    if (few < Epilogue::kSubtiles && steps < F::panels * Epilogue::kSubtiles / 2) {
+      multiply_beside(std::integral_constant<int, few>(), steps);
     } else {
       multiply_beside(std::integral_constant<int, Epilogue::kSubtiles>(), steps);
     }

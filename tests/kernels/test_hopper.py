@@ -262,7 +262,7 @@ CLUSTER_MISTAKES = {
     "rows of another warp": ("consumer * 64 + warp * kWarpRows;", "consumer * 64;"),
     "the last tile missing": (
         "waits) store_one(i)",
-        "waits && !last) store_one(i)",
+        "waits && steps > 0) store_one(i)",
     ),
 }
 SPLIT_MISTAKES = {
@@ -287,7 +287,7 @@ MISTAKES_IN = {
     "matmul_wgmma_in_turns": IN_TURNS_MISTAKES,
     "matmul_wgmma": WGMMA_MISTAKES,
     "matmul_cluster_only": {"rows of the other consumer": ("work.row + consumer * 64, work", "work.row, work")},
-    "matmul_cluster_stored": {"never stored": ("(mode == StoreMode::tma)", "(mode == StoreMode::overlapped)")},
+    "matmul_cluster_stored": {"never stored": ("waits = !work.sums;", "waits = false;")},
     "matmul_cluster": CLUSTER_MISTAKES,
     "matmul_split": SPLIT_MISTAKES | SHARING_MISTAKES,
 }
