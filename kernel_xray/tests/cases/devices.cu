@@ -1,6 +1,7 @@
 // A program on two devices. Its argument says what it does; each check that fails is printed.
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -230,6 +231,24 @@ void threads() {  // one for each device, at the same time
   for (auto& one : all) one.join();
 }
 
+void copies() {  // of device 1 while device 0 runs kernels, which may not access them
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    OK(cudaSetDevice(1));
+    int *x, host[kSize];
+    OK(cudaMalloc(&x, kBytes));
+    OK(cudaMemset(x, 0, kBytes));
+    while (!over) OK(cudaMemcpy(host, x, kBytes, cudaMemcpyDeviceToHost));
+    SAME(host[kSize - 1], 0);
+  });
+  int* y;
+  OK(cudaMalloc(&y, kBytes));
+  for (int round = 0; round < 3000; ++round) set<<<1, kSize>>>(y, round);
+  OK(cudaDeviceSynchronize());
+  over = true;
+  other.join();
+}
+
 void foreign() {  // device 0 has not enabled access
   int* theirs = memory_of(1);
   OK(cudaSetDevice(0));
@@ -239,8 +258,8 @@ void foreign() {  // device 0 has not enabled access
 
 int main(int count, char** arguments) {
   const std::map<std::string, std::function<void()>> all = {
-      {"properties", properties}, {"peers", peers},     {"owners", owners},  {"streams", streams},
-      {"variables", variables},   {"threads", threads}, {"foreign", foreign}};
+      {"properties", properties}, {"peers", peers},     {"owners", owners}, {"streams", streams},
+      {"variables", variables},   {"threads", threads}, {"copies", copies}, {"foreign", foreign}};
   for (int i = 1; i < count; ++i) {
     all.at(arguments[i])();
     std::printf("%s\n", arguments[i]);

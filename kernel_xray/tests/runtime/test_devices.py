@@ -17,7 +17,7 @@ def run(*arguments, env=TWO, **options):
     return kernel_xray.program(SOURCE, *arguments, env=env, **options)
 
 
-@pytest.mark.parametrize("what", ["properties", "peers", "owners", "streams", "variables", "threads"])
+@pytest.mark.parametrize("what", ["properties", "peers", "owners", "streams", "variables", "threads", "copies"])
 @pytest.mark.parametrize("traced", [False, True])
 def test_two_devices(what, traced):
     result = run(what, traced=traced, max_blocks=1, seed=1)

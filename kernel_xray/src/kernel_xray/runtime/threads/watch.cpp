@@ -175,6 +175,12 @@ struct SignalStack {  // one for each thread that runs blocks, until that thread
 thread_local SignalStack signal_stack;
 thread_local stack_t outside_stack;
 
+// Of several devices, one's host thread may use memory that is protected while another's kernel runs, and hear of it
+// after the kernel has ended: the handler must be there still.
+bool is_kept(int number) {
+  return (number == SIGSEGV || number == SIGBUS) && wrong_device_count().empty() && device_count() > 1;
+}
+
 }  // namespace
 
 Watch::Watch() {
@@ -185,7 +191,9 @@ Watch::Watch() {
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;  // not blocked: the handler may never return
   for (int i = 0; i < kCount; ++i) {
-    sigaction(kSignals[i], &action, &previous[i]);
+    struct sigaction before = {};
+    sigaction(kSignals[i], &action, &before);
+    if (before.sa_sigaction != handle) previous[i] = before;
     // A process that ignores Ctrl-C, such as a shell's background job, ignores it in its kernels too.
     if (kSignals[i] == SIGINT && previous[i].sa_handler == SIG_IGN) sigaction(SIGINT, &previous[i], nullptr);
   }
@@ -194,7 +202,8 @@ Watch::Watch() {
 Watch::~Watch() {
   std::lock_guard<std::mutex> lock(handlers_mutex);
   if (--handlers_users) return;
-  for (int i = 0; i < kCount; ++i) sigaction(kSignals[i], &previous[i], nullptr);
+  for (int i = 0; i < kCount; ++i)
+    if (!is_kept(kSignals[i])) sigaction(kSignals[i], &previous[i], nullptr);
 }
 
 Watched::Watched(Worker& worker) : worker_(worker) {
