@@ -140,13 +140,8 @@ __device__ __forceinline__ void wgmma_e4m3(float (&d)[n / 2], uint64_t a, uint64
     HOPPER_E4M3(24, HOPPER_NAMES_12, 12, 13, 14, HOPPER_SUM_8(0), HOPPER_SUM_4(8));
   } else if constexpr (n == 32) {
     HOPPER_E4M3(32, HOPPER_NAMES_16, 16, 17, 18, HOPPER_SUM_16(0));
-  } else if constexpr (n == 48) {
-    HOPPER_E4M3(48, HOPPER_NAMES_24, 24, 25, 26, HOPPER_SUM_16(0), HOPPER_SUM_8(16));
   } else if constexpr (n == 64) {
     HOPPER_E4M3(64, HOPPER_NAMES_32, 32, 33, 34, HOPPER_SUM_32(0));
-  } else if constexpr (n == 88) {
-    HOPPER_E4M3(88, HOPPER_NAMES_44, 44, 45, 46, HOPPER_SUM_32(0), HOPPER_SUM_8(32),
-                HOPPER_SUM_4(40));
   } else if constexpr (n == 96) {
     HOPPER_E4M3(96, HOPPER_NAMES_48, 48, 49, 50, HOPPER_SUM_32(0), HOPPER_SUM_16(32));
   } else if constexpr (n == 112) {
@@ -154,15 +149,9 @@ __device__ __forceinline__ void wgmma_e4m3(float (&d)[n / 2], uint64_t a, uint64
                 HOPPER_SUM_8(48));
   } else if constexpr (n == 128) {
     HOPPER_E4M3(128, HOPPER_NAMES_64, 64, 65, 66, HOPPER_SUM_32(0), HOPPER_SUM_32(32));
-  } else if constexpr (n == 136) {
-    HOPPER_E4M3(136, HOPPER_NAMES_68, 68, 69, 70, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
-                HOPPER_SUM_4(64));
   } else if constexpr (n == 160) {
     HOPPER_E4M3(160, HOPPER_NAMES_80, 80, 81, 82, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
                 HOPPER_SUM_16(64));
-  } else if constexpr (n == 168) {
-    HOPPER_E4M3(168, HOPPER_NAMES_84, 84, 85, 86, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
-                HOPPER_SUM_16(64), HOPPER_SUM_4(80));
   } else if constexpr (n == 192) {
     HOPPER_E4M3(192, HOPPER_NAMES_96, 96, 97, 98, HOPPER_SUM_32(0), HOPPER_SUM_32(32),
                 HOPPER_SUM_32(64));
