@@ -314,10 +314,12 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
           }
         }
       }
+      float2 shift, mean;  // of two queries, for both keys
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
-        float2 shift = *reinterpret_cast<const float2*>(
-            &stage.logsumexp[from + i / 4 * 8 + column]);
+        if (i % 4 == 0)
+          shift = *reinterpret_cast<const float2*>(
+              &stage.logsumexp[from + i * 2 + column]);
         float first = exp2_approximate(s[i] * scale.scale - shift.x),
               second = exp2_approximate(s[i + 1] * scale.scale - shift.y);
         p[i / 8][i / 2 % 4] = packed<bfloat16>(first, second);
@@ -330,8 +332,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
                   thread_key * kRowBytes;
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
-        float2 mean =
-            *reinterpret_cast<const float2*>(&stage.delta[from + i / 4 * 8 + column]);
+        if (i % 4 == 0)
+          mean = *reinterpret_cast<const float2*>(&stage.delta[from + i * 2 + column]);
         uint32_t both =
             packed<bfloat16>(s[i] * (dp[i] - mean.x), s[i + 1] * (dp[i + 1] - mean.y));
         ds[from / 16 + i / 8][i / 2 % 4] = both;
