@@ -318,8 +318,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
         if (i % 4 == 0)
-          shift = *reinterpret_cast<const float2*>(
-              &stage.logsumexp[from + i * 2 + column]);
+          shift =
+              *reinterpret_cast<const float2*>(&stage.logsumexp[from + i * 2 + column]);
         float first = exp2_approximate(s[i] * scale.scale - shift.x),
               second = exp2_approximate(s[i + 1] * scale.scale - shift.y);
         p[i / 8][i / 2 % 4] = packed<bfloat16>(first, second);
