@@ -38,7 +38,9 @@ def record(key: str, read: Iterable[Path], sources: Iterable[Path], since: float
 
     since: when it began, in seconds since the epoch
     """
-    files = sorted(str(path) for path in {p.resolve() for p in read} - set(sources) if not _foreign(path))
+    foreign = _foreign()
+    own = {p.resolve() for p in read} - set(sources)
+    files = sorted(str(path) for path in own if not any(path.is_relative_to(folder) for folder in foreign))
     if not files:
         return False
     # A file that was written after the build had begun may have been read before: no state is right for it.
@@ -91,8 +93,9 @@ def _hash(path: Path) -> str | None:
         return None
 
 
-def _foreign(path: Path) -> bool:
+def _foreign() -> list[Path]:
+    """The folders whose headers are not watched."""
     nvcc = toolchain.find_nvcc()
     folders = [PACKAGE, *filter(None, [of_torch()]), Path(sys.prefix), Path(sys.base_prefix), Path("/usr")]
     folders += [cache.root(), *([nvcc.resolve().parent.parent] if nvcc else [])]
-    return any(path.is_relative_to(folder.resolve()) for folder in folders)
+    return [folder.resolve() for folder in folders]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernel_xray.machine import toolchain
 from kernel_xray.runtime import libsimt
-from kernel_xray.translate.includes import INCLUDE
+from kernel_xray.translate.includes import directives
 from kernel_xray.translate.refusals import REFUSAL
 
 # Headers with other names of what one of ours has.
@@ -140,4 +140,4 @@ def cccl() -> Path | None:
 
 
 def _includes(texts: dict[Path, str], starts: tuple[str, ...]) -> bool:
-    return any(match[2].startswith(starts) for text in texts.values() for match in INCLUDE.finditer(text))
+    return any(name.startswith(starts) for text in texts.values() for _, name in directives(text))

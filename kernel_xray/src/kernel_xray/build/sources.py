@@ -11,7 +11,7 @@ from kernel_xray.machine import artifacts, cache
 from kernel_xray.machine.paths import PACKAGE
 from kernel_xray.translate import rewriter
 from kernel_xray.translate.errors import BuildError
-from kernel_xray.translate.includes import INCLUDE, included, read_source, resolve_include, write_source
+from kernel_xray.translate.includes import INCLUDE, directives, included, read_source, resolve_include, write_source
 from kernel_xray.translate.launch_macros import launch_macros
 from kernel_xray.translate.lexer import LexError
 from kernel_xray.translate.ptx_macros import Macro, Macros
@@ -23,7 +23,7 @@ _ANY_REGISTRATION = re.compile(
 )
 EXTENSION_NAME = "TORCH_EXTENSION_NAME"
 _TORCH = ("torch/", "ATen/", "c10/", "THC/", "pybind11/")  # the folders of PyTorch's headers
-_LARGE = 1 << 16  # characters
+_LARGE = 1 << 12  # characters
 _UNSAFE = re.compile(r"[^\w./+-]")  # characters of a path that PyTorch passes to ninja without the escapes it needs
 # Names that only the whole torch/extension.h declares: see kernel_xray/include/torch/extension.h.
 _FRONTEND = re.compile(
@@ -38,8 +38,7 @@ def uses_cpp_frontend(texts: dict[Path, str]) -> bool:
 
 def torch_headers(texts: dict[Path, str]) -> list[str]:
     """The headers of PyTorch that the texts include."""
-    headers = [match[2] for text in texts.values() for match in INCLUDE.finditer(text)]
-    return [h for h in headers if h.startswith(_TORCH)]
+    return [name for text in texts.values() for _, name in directives(text) if name.startswith(_TORCH)]
 
 
 def uses_stable_abi(texts: dict[Path, str]) -> bool:
@@ -57,6 +56,8 @@ def defined_names(texts: dict[Path, str], macro: str) -> list[str]:
 
 def rename_registrations(text: str, names: dict[str, str]) -> str:
     """Gives registered modules and namespaces other names, so that an edited source can be loaded again."""
+    if not names:
+        return text
     return _ANY_REGISTRATION.sub(lambda m: m[1] + m[2] + names.get(m[3], m[3]) + m[4], text)
 
 

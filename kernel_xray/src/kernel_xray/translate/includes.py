@@ -1,6 +1,7 @@
 """The learner's own headers that a source includes, directly or through others."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from kernel_xray.translate.errors import BuildError
@@ -72,5 +73,11 @@ def _with_files(text: str, files: dict[str, str]) -> str:
 
 def included(path: Path, text: str, include_paths: list[Path]) -> list[Path]:
     """The learner's own files that the text of a file includes."""
-    found = (resolve_include(m[1], m[2], path.parent, include_paths) for m in INCLUDE.finditer(text))
+    found = (resolve_include(quote, name, path.parent, include_paths) for quote, name in directives(text))
     return [file.resolve() for file in found if file is not None]
+
+
+@lru_cache(maxsize=1024)  # a build asks several times, and a template library has megabytes
+def directives(text: str) -> list[tuple[str, str]]:
+    """The #includes of a text: the quote that opens each name, and the name."""
+    return INCLUDE.findall(text)
