@@ -328,18 +328,18 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       begin_sum<d>(grad_v, p, advanced(grad, from * kRowBytes));
 
       hopper::wgmma_wait_for<1>(dp);
-      char* row = reinterpret_cast<char*>(shared.ds[step % 2][from / 64]) +
-                  thread_key * kRowBytes;
+      char* row = reinterpret_cast<char*>(
+          shared.ds[step % 2][from / 64][first + t / 32 * 16 + lane % 16]);
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
         if (i % 4 == 0)
           mean = *reinterpret_cast<const float2*>(&stage.delta[from + i * 2 + column]);
-        uint32_t both =
+        uint32_t (&four)[4] = ds[from / 16 + i / 8];
+        four[i / 2 % 4] =
             packed<bfloat16>(s[i] * (dp[i] - mean.x), s[i + 1] * (dp[i + 1] - mean.y));
-        ds[from / 16 + i / 8][i / 2 % 4] = both;
-        // Swizzled.
-        int at = i / 2 % 2 * 8 * kRowBytes + (i / 4 ^ lane / 4) * 16 + column * 2;
-        *reinterpret_cast<uint32_t*>(row + at) = both;
+        if (i % 8 == 6) {  // to its place in the swizzled rows
+          hopper::store_matrices(row + ((i / 4 - 1 + lane / 16) ^ lane % 8) * 16, four);
+        }
       }
     }
     hopper::fence_before_store();  // for wgmma as for TMA

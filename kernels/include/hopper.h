@@ -387,6 +387,16 @@ __device__ __forceinline__ bool elected() {
   return one;
 }
 
+// A warp. Stores four matrices of 8 x 8 elements of 16 bits, two neighbours of each in a
+// thread, as mma.sync and wgmma leave them: of matrix m, thread t has those of row
+// t / 4. Thread t names the 16 bytes where row t % 8 of matrix t / 8 goes.
+__device__ __forceinline__ void store_matrices(void* row, const uint32_t (&from)[4]) {
+  [[maybe_unused]] uint32_t at = shared_address(row);
+  HOPPER_ASM(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
+      "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
+}
+
 // -------------------------------------------------------------------------------------
 // TMA from maps of five dimensions: sequences.h says what for.
 
