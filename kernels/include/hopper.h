@@ -387,9 +387,9 @@ __device__ __forceinline__ bool elected() {
   return one;
 }
 
-// A warp. Stores four matrices of 8 x 8 elements of 16 bits, two neighbours of each in a
-// thread, as mma.sync and wgmma leave them: of matrix m, thread t has those of row
-// t / 4. Thread t names the 16 bytes where row t % 8 of matrix t / 8 goes.
+// A warp. Stores four matrices of 8 x 8 elements of 16 bits, as wgmma and mma.sync
+// leave them: thread t has two neighbours of row t / 4 of each. It names the 16 bytes
+// where row t % 8 of matrix t / 8 goes.
 __device__ __forceinline__ void store_matrices(void* row, const uint32_t (&from)[4]) {
   [[maybe_unused]] uint32_t at = shared_address(row);
   HOPPER_ASM(
