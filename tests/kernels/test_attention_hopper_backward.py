@@ -238,7 +238,7 @@ MISTAKES = {
     "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
     "dS not swizzled": ("((i / 4 - 1 + lane / 16) ^ lane % 8) * 16", "(i / 4 - 1 + lane / 16) * 16"),
     "dS of 8 keys twice": ("t / 32 * 16 + lane % 16]", "t / 32 * 16 + lane % 8]"),
-    "logsumexp of 8 queries before": ("stage.logsumexp[from + i * 2 + column]", "stage.logsumexp[from + i / 8 * 16 + column]"),
+    "logsumexp of other queries": ("logsumexp[from + i * 2 + column]", "logsumexp[from + i / 8 * 16 + column]"),
     "the other consumer's half": ("advanced(halved, consumer * ", "advanced(halved, (1 - consumer) * "),
     "one head of the group left out": ("max(end - begin, 0) * size.group", "max(end - begin, 0) * (size.group - 1)"),
     "the same head again": ("(first_head + head)", "(first_head)"),
