@@ -45,6 +45,7 @@ REASONS = (
     ("", "shared store wavefronts", r"LDGSTS", "cp.async writes shared memory without a store"),
     ("", "shared load", r"LDS\.(?:64|128)", "nvcc merges reads of neighbours"),
     ("wmma", "shared store", r"STS\.64", "wmma's functions have widths of their own"),
+    ("hopper_backward", "shared store", r"STS", "ncu's counters of stores leave stmatrix out"),
     ("mma", "global load sectors", r"LDGSTS\S*BYPASS", "rows begin within sectors, where copies past the L1 are split"),
     ("two_ways", "global load", r"1 LDG\b.*2 STG", "nvcc moves the read that both branches begin with before them"),
     ("backward_simple", "global load", r"LDG", "nvcc reads bias only in warps that have a row: 4 have none"),

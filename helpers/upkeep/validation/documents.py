@@ -47,6 +47,10 @@ WHY = {
         "Rows that begin within a sector",
         "Copies that bypass the L1 are split where a row begins within a sector.",
     ),
+    "ncu's counters of stores leave stmatrix out": (
+        "Stores of matrices",
+        "stmatrix (STSM) counts in none of these counters: the difference is its instructions, of 4 wavefronts each.",
+    ),
     "ncu counts a TMA load that its predicate turns off": (
         "Loads that a predicate turns off",
         "A block whose rows lie outside of the matrix does not request them: the instruction is executed with a false "

@@ -9,7 +9,7 @@ from pathlib import Path
 from kernel_xray.machine.toolchain import find_nvcc
 
 _FUNCTION = re.compile(r"^\s*Function : (\S+)")
-_MEMORY = re.compile(r"(?<![.\w])((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS|LDSM|UTMA\w+)(?:\.[\w.]+)?)\s")
+_MEMORY = re.compile(r"(?<![.\w])((?:LDG|STG|LDS|STS|LD|ST|ATOM\w*|RED\w*|LDGSTS|LDSM|STSM|UTMA\w+)(?:\.[\w.]+)?)\s")
 
 
 def of_library(path: Path) -> dict[str, str]:
