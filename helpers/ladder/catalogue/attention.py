@@ -332,6 +332,7 @@ ATTENTION_BACKWARD = Operator(
     sweep=SWEEP,
     sample=for_backward,
     accumulation=terms,
+    peer_sums=8,  # the first keys' gradients, of many rounded terms, are larger than a typical element
     at_size=at_size,
     kernels=(
         Kernel(

@@ -4,6 +4,7 @@ No test measures time: the clock returns the times that the test gives it.
 """
 
 import argparse
+import dataclasses
 import importlib.metadata
 import json
 import subprocess
@@ -751,3 +752,26 @@ def test_a_launch_on_another_stream_is_seen_in_a_graph():
     a, b = torch.randn(2, 4096, device="cuda")
     done = bench({"eager": torch.add, "elsewhere": elsewhere}, a, b, reference=torch.add)
     assert "elsewhere" not in done.stats
+
+
+def fails(check):
+    try:
+        check()
+    except helpers.CheckFailed:
+        return True
+    return False
+
+
+def test_gradients_that_a_peer_rounds_in_between_have_a_time_and_wrong_ones_have_none():
+    entry = OPERATORS["attention_backward_causal"]
+
+    def swapped(*inputs):
+        of_q, of_k, of_v = entry.reference(*inputs)
+        return of_q, of_v, of_k
+
+    operator = dataclasses.replace(entry, peers={"cudnn": lambda: swapped})
+    torch.manual_seed(0)
+    for slack, wrong in ((entry.peer_sums, ["cudnn"]), (0, ["eager", "cudnn"])):
+        changed = dataclasses.replace(operator, peer_sums=slack)
+        contenders = cell_module._contenders(changed, {}, torch.bfloat16, (2, 2, 512, 64), "cpu", compiled=False)
+        assert [c.name for c in contenders if fails(c.check_before)] == wrong
