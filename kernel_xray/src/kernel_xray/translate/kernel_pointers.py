@@ -14,6 +14,7 @@ _LAUNCHES = {  # the function, and which of its arguments is the kernel
     "cudaLaunchKernelEx": 1,
     "cudaLaunchKernelExC": 1,
 }
+BEGINNINGS = frozenset(("(", "reinterpret_cast", *_LAUNCHES))  # the words of which `visit` may be told
 
 
 class KernelPointers:
@@ -28,7 +29,7 @@ class KernelPointers:
         self.marked: set[int] = set()
 
     def visit(self, i: int) -> None:
-        """Marks the kernel that the call or the cast at token i names, if it is one."""
+        """Marks the kernel that the call or the cast at token i, one of BEGINNINGS, names, if it is one."""
         text = self.text
         which = _LAUNCHES.get(text.text(i))
         if which is not None and text.text(i + 1) == "(":

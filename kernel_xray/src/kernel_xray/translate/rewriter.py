@@ -21,7 +21,7 @@ from collections.abc import Mapping
 
 from kernel_xray.translate.device_variables import rewrite_device_variable
 from kernel_xray.translate.edits import RewriteError, Text
-from kernel_xray.translate.kernel_pointers import KernelPointers
+from kernel_xray.translate.kernel_pointers import BEGINNINGS, KernelPointers
 from kernel_xray.translate.launch_bounds import CALLS as BOUNDS
 from kernel_xray.translate.launch_bounds import rewrite_bounds
 from kernel_xray.translate.launch_macros import launch_macros, with_launches
@@ -92,14 +92,16 @@ def rewrite(
         word = token.text
         if token.kind in ("punct", "number", "string") and word not in _TELLING:
             continue
-        pointers.visit(i)
-        scopes.pass_token(text, i)
+        if word in BEGINNINGS:
+            pointers.visit(i)
+        if word in ("{", "}", "#"):
+            scopes.pass_token(text, i)
         if token.kind == "define":
             parameters = text.parameters(i)
             stands_for_asm = _macro_name(token) in macros.statements
             _rename_macro(text, token)
             _drop_pragma(text, i)
-        elif (last := launch_bracket(text, i)) is not None:
+        elif word in ("<<", "<<<") and (last := launch_bracket(text, i)) is not None:
             rewrite_launch(text, i, last, declared)
         elif token.kind != "name" or (text.in_macro(i) and (stands_for_asm or word in parameters)):
             continue
@@ -179,10 +181,10 @@ def defined_kernels(source: str) -> Counter[str]:
 
 def _twin(text: Text, i: int) -> str | None:
     """The simulator's name for the name at token i; None if it keeps its name."""
-    word, before, after = text.text(i), text.text(i - 1), text.text(i + 1)
-    if word == "CUDA" and before == "::" and text.text(i - 2) in ("DeviceType", "DispatchKey"):
+    word = text.text(i)
+    if word == "CUDA" and text.text(i - 1) == "::" and text.text(i - 2) in ("DeviceType", "DispatchKey"):
         return "CPU "
-    if word == "cuda" and before in (".", "->") and after == "(":
+    if word == "cuda" and text.text(i - 1) in (".", "->") and text.text(i + 1) == "(":
         return "cpu "
     return TWINS.get(word)
 
