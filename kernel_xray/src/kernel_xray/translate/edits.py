@@ -2,7 +2,7 @@
 
 import re
 
-from kernel_xray.translate.lexer import BLANKS, DEFINE, Token, tokenize
+from kernel_xray.translate.lexer import DEFINE, Token, tokenize
 
 OPENING = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = frozenset(OPENING.values())
@@ -21,7 +21,7 @@ class Text:
 
     def __init__(self, source: str):
         self.source = source
-        self.tokens = [t for t in tokenize(source) if t.kind not in BLANKS]
+        self.tokens = [t for t in tokenize(source) if not t.blank]
         self._words = [t.text for t in self.tokens]
         self._skipped = _other_branches(self.tokens)
         self.edits: list[tuple[int, int, str]] = []  # start, end, replacement; insertions have start == end

@@ -17,9 +17,6 @@ class LexError(ValueError):
         self.line = line
 
 
-BLANKS = ("space", "comment")
-
-
 class Token(NamedTuple):
     """One token: its kind, its text and where it begins (offset in the source, line from 1)."""
 
@@ -36,7 +33,7 @@ class Token(NamedTuple):
     @property
     def blank(self) -> bool:
         """Whether a compiler would skip it."""
-        return self.kind in BLANKS
+        return self.kind in ("space", "comment")
 
 
 # Order matters: the first alternative that matches wins. A raw string's delimiter is matched by the back-reference.
@@ -71,9 +68,6 @@ def tokenize(source: str) -> list[Token]:
             kind, text, start = match.lastgroup or "punct", match[0], match.start()
             if start >= directive_end:
                 directive = ""
-            if kind == "name":  # every other token
-                tokens.append(Token(kind, text, start, line, directive))
-                continue
             position = match.end()
             if text == "#" and _at_line_start(tokens):
                 begun = _DIRECTIVE.match(source, start)
@@ -91,12 +85,10 @@ def tokenize(source: str) -> list[Token]:
             elif text == "/" and source.startswith("*", position):
                 raise LexError("the comment that begins here never ends", line)
             tokens.append(Token(kind, text, start, line, directive))
-            if kind != "punct":
+            if kind != "name" and kind != "punct":
                 line += text.count("\n")
             if position != match.end():
                 break
-        else:
-            position = len(source)
     return tokens
 
 
