@@ -756,6 +756,27 @@ def test_a_launch_on_another_stream_is_seen_in_a_graph():
     assert "elsewhere" not in done.stats
 
 
+def rounded(*inputs):
+    """Gradients of exact arithmetic but for the roundings of a fused kernel."""
+    grad, _, q, k, v, out, logsumexp = (x.double() for x in inputs)
+    p = (q @ k.mT * q.shape[-1] ** -0.5 - logsumexp[..., None]).exp()
+    ds = (p * (grad @ v.mT - (grad * out).sum(-1, keepdim=True))).bfloat16().double() * q.shape[-1] ** -0.5
+    return tuple(x.to(inputs[0].dtype) for x in (ds @ k, ds.mT @ q, p.bfloat16().double().mT @ grad))
+
+
+def test_rounded_gradients_are_right_and_without_delta_they_are_wrong():
+    entry = OPERATORS["attention_backward"]
+
+    def without_delta(grad, grad_logsumexp, q, k, v, out, logsumexp):
+        return rounded(grad, grad_logsumexp, q, k, v, 0 * out, logsumexp)
+
+    for function, wrong in ((rounded, False), (without_delta, True)):
+        operator = dataclasses.replace(entry, peers={"cudnn": lambda f=function: f}, peer_sums=0)
+        contenders = cell_module._contenders(operator, {}, torch.bfloat16, (16, 16, 128, 64), "cpu", compiled=False)
+        with pytest.raises(helpers.CheckFailed) if wrong else nullcontext():
+            contenders[-1].check_before()
+
+
 def test_gradients_that_a_peer_rounds_in_between_have_a_time_and_wrong_ones_have_none():
     entry = CAUSAL_OPERATORS[1]  # the backward pass
 
@@ -766,7 +787,7 @@ def test_gradients_that_a_peer_rounds_in_between_have_a_time_and_wrong_ones_have
     operator = dataclasses.replace(entry, peers={"cudnn": lambda: swapped})
     torch.manual_seed(0)
     for slack, wrong in ((entry.peer_sums, ["cudnn"]), (0, ["eager", "cudnn"])):
-        changed = dataclasses.replace(operator, peer_sums=slack)
+        changed = dataclasses.replace(operator, peer_sums=slack, accumulation_timed=None)
         contenders = cell_module._contenders(changed, {}, torch.bfloat16, (2, 2, 512, 64), "cpu", compiled=False)
         assert [c.name for c in contenders] == ["eager", "cudnn"]
         for contender in contenders:
