@@ -19,123 +19,124 @@
 //
 // softcap: scores are softcap * tanh(scale * q @ k^T / softcap), unless it is 0.
 //
-// A block has 128 queries of a head: 64 for each of two warp groups, the consumers. A
-// third, the producer, requests tiles: q once, then 128 keys at a time, k and v each in
-// a ring of two stages. For a tile of keys a consumer computes:
+// A block computes one work tile after the other (work_tiles.h): 128 or 192 queries of
+// a head, 64 for each of two or three warp groups, the consumers. A warp of a last one,
+// the producer, requests tiles: q, then 128 keys at a time; q, k and v each in a ring.
+// For a tile of keys a consumer computes:
 //
-//   scores = q @ k^T            wgmma, both from shared memory; the sums are in
-//                               registers
+//   scores = q @ k^T            wgmma, k from shared memory, q from registers if there
+//                               are enough; the sums are in registers
 //   probabilities               64 exponentials in each thread: as many clock cycles as
-//                               half of a tile's products
+//                               half of a tile's products, or all of them with d = 64
 //   out += probabilities @ v    wgmma with probabilities in registers: the sums of the
 //                               first product lie as a factor of the second has to
 //
 // Tensor cores must not wait for exponentials, so products run during them, in two
 // ways. A consumer begins the next tile's scores before out += probabilities @ v of
-// this one, and computes the next probabilities while that runs. And the consumers are
-// in ping-pong: one begins its products, then the other, so that one's exponentials run
-// during the other's products.
+// this one, and computes the next probabilities while that runs, also from one work
+// tile to the next: a block has one prologue and one epilogue. And the consumers are in
+// ping-pong: one begins its products, then the next, so that one's exponentials run
+// during the others' products. With d = 64, three hide more of them than two.
 //
-// What limits it: power and the exponentials that nothing hides, in a block's prologue
-// and epilogue.
+// What limits it: power with d = 128, the exponentials with d = 64.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
-
-#include <algorithm>
 
 #include "attention.h"
 #include "hopper_matmul.h"
 #include "hopper_wgmma.h"
-#include "sequences.h"
+#include "mma_sync.h"
+#include "work_tiles.h"
 
 using namespace ladder;
 using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup, hopper::TileMap;
 
-constexpr int kRowsOfGroup = 64, kRowsOfBlock = hopper::kConsumers * kRowsOfGroup;
-constexpr int kKeysOfTile = 128;
-constexpr int kKvStages = 2;
-constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200, for k and v
+constexpr int kRowsOfGroup = 64, kKeysOfTile = 128;
+
+// What a block is.
+template <int d_, int consumers_>
+struct Shape {
+  static constexpr int d = d_, consumers = consumers_, rows = consumers * kRowsOfGroup,
+                       threads = (1 + consumers) * kWarpGroup,
+                       kv_stages = d == 64 ? 4 : 2;
+};
 
 // A tile is stored in panels of 64 columns.
-template <int d>
+template <typename S>
 struct HopperTiles {
-  bfloat16 q[d / 64][kRowsOfBlock][64], k[kKvStages][d / 64][kKeysOfTile][64],
-      v[kKvStages][d / 64][kKeysOfTile][64];
-  Barrier q_full, k_full[kKvStages], k_empty[kKvStages], v_full[kKvStages],
-      v_empty[kKvStages];
-  Barrier ping_pong[hopper::kConsumers];  // whose turn it is to begin products
+  bfloat16 q[WorkTiles::stages][S::d / 64][S::rows][64],
+      k[S::kv_stages][S::d / 64][kKeysOfTile][64],
+      v[S::kv_stages][S::d / 64][kKeysOfTile][64];
+  WorkTiles work_tiles;
+  Barrier q_full[WorkTiles::stages], q_empty[WorkTiles::stages], k_full[S::kv_stages],
+      k_empty[S::kv_stages], v_full[S::kv_stages], v_empty[S::kv_stages];
+  Barrier ping_pong[S::consumers];  // whose turn it is to begin products
 };
 
-// Where tile number `tile` is in a ring: the stage, and the parity of its phase.
-struct PipelineState {
-  int stage, parity;
-  __device__ explicit PipelineState(int tile)
-      : stage(tile % kKvStages), parity(tile / kKvStages % 2) {}
-};
+// Where a block's results go.
+struct Results {
+  bfloat16* out;
+  Strides strides;
+  float* logsumexp;
+  Strides strides_of_sum;
 
-// What a block works on: queries from `first` on of a head's sequence, and `tiles`
-// tiles of its keys from key `begin` on.
-struct WorkTile {
-  Sequence q, kv;
-  int head, head_kv, first, begin, tiles;
-};
-
-// Which work tile a block takes: those of `at_once` heads together, whose k and v fit
-// in the L2 cache. Of these, the last queries come first: if causal, they take longest,
-// and the short tiles at the end keep all SMs busy.
-template <typename Lengths>
-struct TileScheduler {
-  Lengths of_q, of_kv;
-  int at_once, of_batch;  // heads
-  TileScheduler(Lengths of_q, Lengths of_kv, const Sizes& size, int of_batch)
-      : of_q(of_q), of_kv(of_kv), of_batch(of_batch) {
-    int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * sizeof(bfloat16);
-    at_once =
-        int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
+  // The first of a work tile's sequence.
+  template <typename Lengths>
+  __device__ bfloat16* out_of(const WorkTile& work) const {
+    return out + Lengths::offset(work.q, strides) + work.head * strides.head;
   }
-  // A warp. Aligns the mask to packed sequences.
-  template <typename Mask>
-  __device__ WorkTile tile(int block, const Sizes& size, Mask& mask) const {
-    int numbers = of_q.tiles(kRowsOfBlock),
-        head = block / (numbers * at_once) * at_once;
-    int heads = min(at_once, int(size.heads) - head);
-    block -= head * numbers;
-    head += block % heads;
-    int number = block / heads, batch = head / of_batch;
-    head -= batch * of_batch;
-    int i = of_q.sequence_of(number, kRowsOfBlock);
-    Sequence q = of_q.sequence(batch, i), kv = of_kv.sequence(batch, i);
-    if constexpr (Lengths::packed) mask = mask.aligned(q.length, kv.length);
-    int tile = number - of_q.first_tile(i, kRowsOfBlock);
-    int first = (ceil_div(q.length, kRowsOfBlock) - 1 - tile) * kRowsOfBlock;
-    Range keys = mask.keys_of(first, first + kRowsOfBlock - 1);
-    int begin = keys.begin / kKeysOfTile * kKeysOfTile;
-    int tiles = keys.end > begin ? ceil_div(keys.end - begin, kKeysOfTile) : 0;
-    return {q, kv, head, head / size.group, first, begin, tiles};
+  template <typename Lengths>
+  __device__ float* logsumexp_of(const WorkTile& work) const {
+    return logsumexp + Lengths::offset(work.q, strides_of_sum) +
+           work.head * strides_of_sum.head;
   }
 };
 
 // -------------------------------------------------------------------------------------
 // The producer
 
-template <typename Lengths, int d>
-__device__ void produce(HopperTiles<d>& shared, const TileMap& q, const TileMap& k,
-                        const TileMap& v, const WorkTile& work) {
-  hopper::arrive_and_expect(shared.q_full, sizeof shared.q);
-  Lengths::load(shared.q, q, shared.q_full, work.q, work.head, work.first);
-  for (int tile = 0; tile < work.tiles; ++tile) {
-    PipelineState at(tile);
-    int key = work.begin + tile * kKeysOfTile;
-    // at first there is no phase to wait for.
-    hopper::wait(shared.k_empty[at.stage], at.parity ^ 1);
-    hopper::arrive_and_expect(shared.k_full[at.stage], sizeof shared.k[0]);
-    Lengths::load(shared.k[at.stage], k, shared.k_full[at.stage], work.kv, work.head_kv,
-                  key);
-    hopper::wait(shared.v_empty[at.stage], at.parity ^ 1);
-    hopper::arrive_and_expect(shared.v_full[at.stage], sizeof shared.v[0]);
-    Lengths::load(shared.v[at.stage], v, shared.v_full[at.stage], work.kv, work.head_kv,
-                  key);
+// A warp. The results of a work tile's queries that see no key.
+template <typename S, typename Lengths>
+__device__ void write_nothing(const Results& results, const WorkTile& work) {
+  bfloat16* to = results.out_of<Lengths>(work);
+  float* logsumexp = results.logsumexp_of<Lengths>(work);
+  int rows = min(S::rows, work.q.length - work.first), vectors = S::d / 8;
+  for (int i = threadIdx.x % 32; i < rows * vectors; i += 32) {
+    int row = work.first + i / vectors;
+    reinterpret_cast<uint4*>(to + row * results.strides.token)[i % vectors] = {};
+    if (i % vectors == 0) logsumexp[row] = -INFINITY;
   }
+}
+
+// A warp.
+template <typename S, typename Lengths, typename Mask>
+__device__ void produce(HopperTiles<S>& shared, const TileMap& q, const TileMap& k,
+                        const TileMap& v, const Results& results,
+                        const TileScheduler<S::rows, kKeysOfTile, Lengths>& scheduler,
+                        const Mask& mask) {
+  PipelineState<S::kv_stages> at;
+  auto load = [&](const WorkTile& work, WorkTiles::State at_work) {
+    int stage = at_work.stage();
+    // at first there is no phase to wait for.
+    hopper::wait(shared.q_empty[stage], at_work.parity() ^ 1);
+    hopper::arrive_and_expect(shared.q_full[stage], sizeof shared.q[0]);
+    Lengths::load(shared.q[stage], q, shared.q_full[stage], work.q, work.head,
+                  work.first);
+    for (int key = work.begin; key < work.end; key += kKeysOfTile, ++at.count) {
+      stage = at.stage();
+      hopper::wait(shared.k_empty[stage], at.parity() ^ 1);
+      hopper::arrive_and_expect(shared.k_full[stage], sizeof shared.k[0]);
+      Lengths::load(shared.k[stage], k, shared.k_full[stage], work.kv, work.head_kv,
+                    key);
+      hopper::wait(shared.v_empty[stage], at.parity() ^ 1);
+      hopper::arrive_and_expect(shared.v_full[stage], sizeof shared.v[0]);
+      Lengths::load(shared.v[stage], v, shared.v_full[stage], work.kv, work.head_kv,
+                    key);
+    }
+  };
+  shared.work_tiles.produce(scheduler, mask, load, [&](const WorkTile& work) {
+    write_nothing<S, Lengths>(results, work);
+  });
 }
 
 // -------------------------------------------------------------------------------------
@@ -169,56 +170,142 @@ struct RowState {
   }
 };
 
-// A warp group. Begins scores = q @ k^T for its 64 rows of q.
-template <int d>
+// A warp. Its 16 rows of q, from `row` of the block's on, as a factor of wgmma.
+template <int d, int rows>
+__device__ __forceinline__ void load_q(uint32_t (&q)[d / 16][4],
+                                       const bfloat16 (&panels)[d / 64][rows][64],
+                                       int row) {
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < d; i += 16) {  // TMA has swizzled the rows
+    auto line = reinterpret_cast<const uint4*>(panels[i / 64][row + lane % 16]);
+    load_matrices(q[i / 16], line + ((i % 64 / 8 + lane / 16) ^ lane % 8));
+  }
+}
+
+// A warp group. Begins scores = q @ k^T for its 64 rows of q, in registers or, from
+// row `row` of the block's on, in shared memory.
+template <bool in_registers, typename S>
 __device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2],
-                                             const HopperTiles<d>& shared, int consumer,
-                                             int stage) {
+                                             const HopperTiles<S>& shared,
+                                             const uint32_t (&q)[S::d / 16][4],
+                                             int stage_of_q, int row, int stage) {
   hopper::wgmma_fence();
 #pragma unroll
-  for (int i = 0; i < d; i += 16) {  // 32 bytes further in a panel's rows
-    uint64_t a = hopper::descriptor(&shared.q[i / 64][consumer * kRowsOfGroup], 16) +
-                 (i % 64 * 2 >> 4);
+  for (int i = 0; i < S::d; i += 16) {  // 32 bytes further in a panel's rows
     uint64_t b = hopper::descriptor(&shared.k[stage][i / 64], 16) + (i % 64 * 2 >> 4);
-    hopper::wgmma_shared<kKeysOfTile, false, false>(scores, a, b, i > 0);
+    if constexpr (in_registers) {
+      hopper::wgmma_registers<kKeysOfTile, false>(scores, q[i / 16], b, i > 0);
+    } else {
+      uint64_t a = hopper::descriptor(&shared.q[stage_of_q][i / 64][row], 16);
+      hopper::wgmma_shared<kKeysOfTile, false, false>(scores, a + (i % 64 * 2 >> 4), b,
+                                                      i > 0);
+    }
   }
   hopper::wgmma_commit();
 }
 
 // A warp group. Begins out += probabilities @ v, or out = probabilities @ v.
-template <int d>
+template <typename S>
 __device__ __forceinline__ void begin_out(
-    float (&out)[d / 2], const uint32_t (&probabilities)[kKeysOfTile / 16][4],
-    const HopperTiles<d>& shared, int stage, bool add) {
+    float (&out)[S::d / 2], const uint32_t (&probabilities)[kKeysOfTile / 16][4],
+    const HopperTiles<S>& shared, int stage, bool add) {
   uint64_t v = hopper::descriptor(&shared.v[stage], sizeof(shared.v[stage][0]));
   hopper::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < kKeysOfTile / 16; ++i) {
-    hopper::wgmma_registers<d, true>(
+    hopper::wgmma_registers<S::d, true>(
         out, probabilities[i], v + i * (16 * hopper::kRowBytes >> 4), add || i > 0);
   }
   hopper::wgmma_commit();
 }
 
-// A warp group: 64 of the block's queries.
-template <int d, typename Mask, typename Scale>
-__device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& work,
-                        const Mask& mask, bfloat16* to, int64_t pitch, float* logsumexp,
-                        Scale scale) {
-  int t = threadIdx.x % kWarpGroup, row = work.first + consumer * kRowsOfGroup;
-  int thread_row = row + t / 32 * 16 + t % 32 / 4;  // the thread's first row
+// A row of results of a thread, and the one 8 after it, whose sums are complete.
+struct Rows {
+  bfloat16* to;
+  int left;  // rows of the sequence, from the first on
+  float factor[2];
+};
+
+// A warp group. Writes logsumexp of the rows that end a work tile; `row` is the
+// thread's first.
+template <typename Lengths>
+__device__ __forceinline__ Rows complete(const Results& results, const WorkTile& work,
+                                         int row, const RowState& state, float scale) {
+  Rows rows = {results.out_of<Lengths>(work) + row * results.strides.token,
+               work.q.length - row};
+  float* logsumexp = results.logsumexp_of<Lengths>(work) + row;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float sum = quad_sum(state.sum[half]);
+    rows.factor[half] = sum == 0 ? 0 : 1 / sum;  // 0: of no keys
+    if (8 * half < rows.left && threadIdx.x % 4 == 0) {
+      logsumexp[8 * half] =
+          (finite_or_0(state.largest[half] * scale) + log2f(sum)) * kLn2;
+    }
+  }
+  return rows;
+}
+
+template <int d>
+__device__ __forceinline__ void write(const Rows& rows, const float (&out)[d / 2],
+                                      int64_t pitch) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    write_row<d>(rows.to, 8 * half, rows.left,
+                 reinterpret_cast<const float (&)[d / 8][4]>(out), 2 * half,
+                 rows.factor[half], pitch);
+  }
+}
+
+// A warp group: 64 queries of each of the block's work tiles.
+template <typename Lengths, typename S, typename Mask, typename Scale>
+__device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_mask,
+                        const Results& results, Scale scale) {
+  constexpr int d = S::d;
+  // q in registers, read once for all keys, takes less power, where there are enough.
+  constexpr bool q_in_registers = S::consumers == 2 && std::is_same_v<Scale, Scaled>;
+  int t = threadIdx.x % kWarpGroup, row_of_block = consumer * kRowsOfGroup;
   bool leader = t == 0;
   RowState state;
   float scores[kKeysOfTile / 2], out[d / 2], correction[2];
-  uint32_t probabilities[kKeysOfTile / 16][4];
-  // Later queries see later keys, so all 64 see what the last one's range begins with
-  // and the first one's ends with.
-  Range unmasked = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin,
-                    mask.keys_of(row, row).end};
-  auto cap_and_mask = [&](int tile) {
+  uint32_t probabilities[kKeysOfTile / 16][4], q[d / 16][4];
+  WorkTile work;
+  Mask mask = given_mask;
+  int thread_row;  // the thread's first
+  Range unmasked;
+  WorkTiles::State at_work;  // q is in the same place of its ring
+  PipelineState<S::kv_stages> at;
+
+  auto release_q = [&] {
+    __syncwarp();
+    if (t % 32 == 0) hopper::arrive(shared.q_empty[at_work.stage()]);
+  };
+  auto read_work = [&] {
+    if (!shared.work_tiles.read(work, at_work)) return false;
+    if constexpr (Lengths::packed)
+      mask = given_mask.aligned(work.q.length, work.kv.length);
+    // Later queries see later keys, so all 64 see what the last one's range begins
+    // with and the first one's ends with.
+    int row = work.first + row_of_block;
+    unmasked = {mask.keys_of(row + kRowsOfGroup - 1, row + kRowsOfGroup - 1).begin,
+                mask.keys_of(row, row).end};
+    thread_row = row + t / 32 * 16 + t % 32 / 4;
+    state = RowState();
+    hopper::wait(shared.q_full[at_work.stage()], at_work.parity());
+    if constexpr (q_in_registers) {
+      load_q<d>(q, shared.q[at_work.stage()], row_of_block + t / 32 * 16);
+      release_q();
+    }
+    return true;
+  };
+  auto begin_tile_scores = [&] {
+    begin_scores<q_in_registers>(scores, shared, q, at_work.stage(), row_of_block,
+                                 at.stage());
+  };
+  auto cap_and_mask = [&](int key) {
 #pragma unroll
     for (int i = 0; i < kKeysOfTile / 2; ++i) scores[i] = scale.of(scores[i]);
-    int key = work.begin + tile * kKeysOfTile;
     if (unmasked.begin <= key && key + kKeysOfTile <= unmasked.end) return;
     key += t % 4 * 2;  // the thread's first column
 #pragma unroll
@@ -238,127 +325,135 @@ __device__ void consume(HopperTiles<d>& shared, int consumer, const WorkTile& wo
       probabilities[i / 4][i % 4] = packed<bfloat16>(scores[2 * i], scores[2 * i + 1]);
     }
   };
-
-  // Prologue: the scores of the first tile.
-  hopper::wait(shared.q_full, 0);
-  hopper::wait(shared.k_full[0], 0);
-  begin_scores(scores, shared, consumer, 0);
-  hopper::wgmma_wait_for<0>(scores);
-  if (leader) hopper::arrive(shared.k_empty[0]);
-  cap_and_mask(0);
-  state.update(scores, scale.scale, correction);
-  convert();
   // region overlap
-  for (int tile = 1; tile < work.tiles; ++tile) {
-    PipelineState next(tile), now(tile - 1);
-    hopper::wait(shared.k_full[next.stage], next.parity);
-    // The first consumer begins.
-    hopper::wait(shared.ping_pong[consumer], (tile - 1) % 2 ^ (consumer == 0));
-    begin_scores(scores, shared, consumer, next.stage);
-    hopper::wait(shared.v_full[now.stage], now.parity);
-    begin_out(out, probabilities, shared, now.stage, tile > 1);
-    if (t % 32 == 0) hopper::arrive(shared.ping_pong[1 - consumer]);
+  // Computes the probabilities of the tile of keys from `key` on while the product with
+  // those before runs: finish() has it. add: to the products before.
+  auto step = [&](int key, bool add, auto finish) {
+    auto before = at;
+    ++at.count;
+    hopper::wait(shared.k_full[at.stage()], at.parity());
+    // A phase for each tile, and the first consumer begins.
+    hopper::wait(shared.ping_pong[consumer], (at.count + (consumer > 0)) % 2);
+    begin_tile_scores();
+    hopper::wait(shared.v_full[before.stage()], before.parity());
+    begin_out(out, probabilities, shared, before.stage(), add);
+    if (t % 32 == 0) hopper::arrive(shared.ping_pong[(consumer + 1) % S::consumers]);
     hopper::wgmma_wait_for<1>(scores);
-    if (leader) hopper::arrive(shared.k_empty[next.stage]);
-    cap_and_mask(tile);
+    if (leader) hopper::arrive(shared.k_empty[at.stage()]);
+    cap_and_mask(key);
     state.update(scores, scale.scale, correction);
     hopper::wgmma_wait_for<0>(out);
-    if (leader) hopper::arrive(shared.v_empty[now.stage]);
+    if (leader) hopper::arrive(shared.v_empty[before.stage()]);
+    finish();
+    convert();
+  };
+  // endregion
+  auto rescale = [&] {
 #pragma unroll
     for (int i = 0; i < d / 2; ++i) out[i] *= correction[i / 2 % 2];
-    convert();
+  };
+
+  // Prologue: the scores of the first tile.
+  if (!read_work()) return;
+  hopper::wait(shared.k_full[0], 0);
+  begin_tile_scores();
+  hopper::wgmma_wait_for<0>(scores);
+  if (leader) hopper::arrive(shared.k_empty[0]);
+  cap_and_mask(work.begin);
+  state.update(scores, scale.scale, correction);
+  convert();
+  Rows rows;
+  bool add;
+  while (true) {
+    for (int key = work.begin + kKeysOfTile; key < work.end; key += kKeysOfTile)
+      step(key, key > work.begin + kKeysOfTile, rescale);
+    if constexpr (!q_in_registers) release_q();
+    ++at_work.count;
+    rows = complete<Lengths>(results, work, thread_row, state, scale.scale);
+    add = work.end > work.begin + kKeysOfTile;
+    if (!read_work()) break;
+    step(work.begin, add, [&] { write<d>(rows, out, results.strides.token); });
   }
-  // endregion
   // Epilogue: the product of the last tile, then the results.
-  PipelineState last(work.tiles - 1);
-  hopper::wait(shared.v_full[last.stage], last.parity);
-  begin_out(out, probabilities, shared, last.stage, work.tiles > 1);
+  hopper::wait(shared.v_full[at.stage()], at.parity());
+  begin_out(out, probabilities, shared, at.stage(), add);
   hopper::wgmma_wait_for<0>(out);
-
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    int query = thread_row + 8 * half;
-    float sum = quad_sum(state.sum[half]);
-    float factor = sum == 0 ? 0 : 1 / sum;  // 0: of no keys
-    write_row<d>(to, query, work.q.length, reinterpret_cast<float (&)[d / 8][4]>(out),
-                 2 * half, factor, pitch);
-    if (query < work.q.length && t % 4 == 0) {
-      logsumexp[query] =
-          (finite_or_0(state.largest[half] * scale.scale) + log2f(sum)) * kLn2;
-    }
-  }
-}
-
-// All threads. The results of queries that see no key.
-template <int d>
-__device__ void write_nothing(const WorkTile& work, bfloat16* to, int64_t pitch,
-                              float* logsumexp) {
-  int rows = min(kRowsOfBlock, work.q.length - work.first), vectors = d / 8;
-  for (int i = threadIdx.x; i < rows * vectors; i += hopper::kThreads) {
-    int row = work.first + i / vectors;
-    reinterpret_cast<uint4*>(to + row * pitch)[i % vectors] = {};
-    if (i % vectors == 0) logsumexp[row] = -INFINITY;
-  }
+  write<d>(rows, out, results.strides.token);
 }
 
 // -------------------------------------------------------------------------------------
 // Kernel
 
-template <int d, typename Lengths, typename Mask, typename Scale>
-__global__ void __launch_bounds__(hopper::kThreads, 1)
+template <typename S, typename Lengths, typename Mask, typename Scale>
+__global__ void __launch_bounds__(S::threads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q,
                             const __grid_constant__ TileMap k,
-                            const __grid_constant__ TileMap v,
-                            bfloat16* __restrict__ out, Strides to,
-                            float* __restrict__ logsumexp, Sizes size,
-                            TileScheduler<Lengths> scheduler, Mask mask, Scale scale) {
-  WorkTile work = scheduler.tile(blockIdx.x, size, mask);
-  if (work.first < 0 || work.first >= work.q.length) return;  // a number of no tile
+                            const __grid_constant__ TileMap v, Results results,
+                            TileScheduler<S::rows, kKeysOfTile, Lengths> scheduler,
+                            Mask mask, Scale scale) {
   extern __shared__ __align__(1024) char memory[];
-  auto& shared = hopper::aligned<HopperTiles<d>>(memory);
+  auto& shared = hopper::aligned<HopperTiles<S>>(memory);
   if (threadIdx.x == 0) {
     hopper::prefetch(q);
     hopper::prefetch(k);
     hopper::prefetch(v);
-    hopper::init(shared.q_full, 1);
-    for (int stage = 0; stage < kKvStages; ++stage) {
+    shared.work_tiles.init(S::consumers * kWarpGroup / 32);
+    for (int stage = 0; stage < WorkTiles::stages; ++stage) {
+      hopper::init(shared.q_full[stage], 1);
+      hopper::init(shared.q_empty[stage], S::consumers * kWarpGroup / 32);
+    }
+    for (int stage = 0; stage < S::kv_stages; ++stage) {
       hopper::init(shared.k_full[stage], 1);
       hopper::init(shared.v_full[stage], 1);
-      hopper::init(shared.k_empty[stage], hopper::kConsumers);
-      hopper::init(shared.v_empty[stage], hopper::kConsumers);
+      hopper::init(shared.k_empty[stage], S::consumers);
+      hopper::init(shared.v_empty[stage], S::consumers);
     }
     for (Barrier& barrier : shared.ping_pong) hopper::init(barrier, kWarpGroup / 32);
     hopper::fence_init();
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
-  Strides of_sum = {int64_t(scheduler.of_batch) * size.tokens, size.tokens, 1};
-  out += Lengths::offset(work.q, to) + work.head * to.head;
-  logsumexp += Lengths::offset(work.q, of_sum) + work.head * of_sum.head;
-  if (work.tiles == 0) return write_nothing<d>(work, out, to.token, logsumexp);
-  hopper::specialize_warps([&] { produce<Lengths>(shared, q, k, v, work); },
-                           [&](int consumer) {
-                             consume(shared, consumer, work, mask, out, to.token,
-                                     logsumexp, scale);
-                           });
+  hopper::specialize_warp_groups<S::consumers>(
+      [&] { produce(shared, q, k, v, results, scheduler, mask); },
+      [&](int consumer) { consume<Lengths>(shared, consumer, mask, results, scale); });
 }
 
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Lengths, typename Mask, typename Scale>
+inline int sms() { return ladder::device_attribute(cudaDevAttrMultiProcessorCount); }
+
+template <typename S, typename Lengths, typename Mask, typename Scale>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
                    Tensor& logsumexp, Scale scale, Sizes size, Lengths of_q,
                    Lengths of_kv, Mask mask) {
-  constexpr int bytes = hopper::kSharedBytes<HopperTiles<d>>;
+  constexpr int bytes = hopper::kSharedBytes<HopperTiles<S>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  unsigned blocks = grid_of(size.heads * of_q.tiles(kRowsOfBlock));
-  auto kernel = attention_hopper_kernel<d, Lengths, Mask, Scale>;
+  TileScheduler<S::rows, kKeysOfTile, Lengths> scheduler(of_q, of_kv, size, q.size(1));
+  unsigned blocks = grid_of(scheduler.numbers());
+  std::optional<Tensor> taken;
+  if (blocks > (uniform(mask) ? 1 : 2) * unsigned(sms())) {
+    blocks = sms();
+    if (!uniform(mask)) {
+      taken = torch::stable::new_zeros(q, {1}, ScalarType::Int);
+      scheduler.taken = data<int>(*taken);
+    }
+  }
+  Strides of_sum = {q.size(1) * size.tokens, size.tokens, 1};
+  auto kernel = attention_hopper_kernel<S, Lengths, Mask, Scale>;
   allow_shared(kernel, bytes);
-  kernel<<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(
-      of_q.map(q, kRowsOfBlock), of_kv.map(k, kKeysOfTile), of_kv.map(v, kKeysOfTile),
-      data<bfloat16>(out), strides(out), data<float>(logsumexp), size,
-      TileScheduler<Lengths>(of_q, of_kv, size, q.size(1)), mask, scale);
+  kernel<<<blocks, S::threads, bytes, current_stream(q)>>>(
+      of_q.map(q, S::rows), of_kv.map(k, kKeysOfTile), of_kv.map(v, kKeysOfTile),
+      Results{data<bfloat16>(out), strides(out), data<float>(logsumexp), of_sum},
+      scheduler, mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
+}
+
+// The time of all work tiles of `rows` rows, in those of one with all keys.
+inline double waves(const Sizes& size, const Mask& mask, int rows) {
+  double tiles = size.heads * ceil_div(int64_t(size.tokens), int64_t(rows));
+  if (uniform(mask)) return std::ceil(tiles / sms());
+  double seen = (size.tokens + rows + kKeysOfTile) / (2.0 * size.tokens);
+  return std::max(1.0, tiles * seen / sms());
 }
 
 // As attention in attention.cu.
@@ -378,8 +473,15 @@ std::tuple<Tensor, Tensor> attention_hopper(
         using L = decltype(of_q);
         using M = decltype(mask);
         using S = decltype(score);
-        auto run =
-            size.d == 64 ? launch_hopper<64, L, M, S> : launch_hopper<128, L, M, S>;
+        using Narrow = Shape<64, 2>;
+        using Wide = Shape<64, 3>;  // a tile takes 1.3 times as long on an H200
+        auto run = size.d == 64 ? launch_hopper<Narrow, L, M, S>
+                                : launch_hopper<Shape<128, 2>, L, M, S>;
+        if constexpr (std::is_same_v<M, Mask> && std::is_same_v<S, Scaled>) {
+          if (size.d == 64 &&
+              1.3 * waves(size, mask, Wide::rows) < waves(size, mask, Narrow::rows))
+            run = launch_hopper<Wide, L, M, S>;
+        }
         run(q, k, v, out, logsumexp, score, size, of_q, of_kv, mask);
       };
       with_sequences(q, k, size, causal, window_left, window_right, starts, starts_kv,

@@ -112,19 +112,31 @@ __device__ inline int pieces_inside(int count, int size, int begin, int end) {
   return end <= begin ? 0 : min(count, (end - begin - 1) / size + 1);
 }
 
-// Warp specialisation: runs produce() in one thread of the first warp group, and
-// consume(0) and consume(1) in all threads of the others. The consumers get the
-// registers that the producer does not need.
-template <typename Produce, typename Consume>
-__device__ __forceinline__ void specialize_warps(Produce produce, Consume consume) {
+// Warp specialisation: runs produce() in the first warp, and consume(0), consume(1) and
+// so on in all threads of the other warp groups, 2 or 3. The consumers get the
+// registers that the first warp group does not need.
+template <int consumers, typename Produce, typename Consume>
+__device__ __forceinline__ void specialize_warp_groups(Produce produce,
+                                                       Consume consume) {
+  static_assert(consumers == 2 || consumers == 3);
   int group = threadIdx.x / kWarpGroup;
   if (group == 0) {
-    dealloc_registers<40>();
-    if (threadIdx.x < 32 && elected()) produce();
+    dealloc_registers<consumers == 2 ? 40 : 32>();
+    if (threadIdx.x < 32) produce();
   } else {
-    alloc_registers<232>();
+    alloc_registers<consumers == 2 ? 232 : 160>();
     consume(group - 1);
   }
+}
+
+// The same with two consumers, and a producer of one thread.
+template <typename Produce, typename Consume>
+__device__ __forceinline__ void specialize_warps(Produce produce, Consume consume) {
+  specialize_warp_groups<kConsumers>(
+      [&] {
+        if (elected()) produce();
+      },
+      consume);
 }
 
 // -------------------------------------------------------------------------------------

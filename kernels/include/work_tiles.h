@@ -1,0 +1,140 @@
+// work_tiles.h: the tile scheduler of attention_hopper.cu. A work tile is a block's
+// queries of one head with the keys that they see. A block computes one after the
+// other; its producer chooses, and tells the consumers in shared memory.
+//
+// Which tiles a block takes: first the tile of its own number. Then, if all take the
+// same time, every gridDim.x-th; else the next that no block has taken, by a counter in
+// global memory, so that no SM waits for one with more to do.
+#pragma once
+
+#include "hopper.h"
+#include "sequences.h"
+
+namespace ladder {
+
+constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200, for k and v
+
+// Where a role of a block is in a ring: the stage, and the parity of its phase.
+template <int stages>
+struct PipelineState {
+  static_assert((stages & (stages - 1)) == 0, "one register holds both");
+  unsigned count = 0;
+  __device__ int stage() const { return count % stages; }
+  __device__ int parity() const { return count / stages % 2; }
+};
+
+// Queries from `first` on of a head's sequence, and whole tiles of its keys from key
+// `begin` to key `end`, none if these are the same.
+struct WorkTile {
+  Sequence q, kv;
+  int head, head_kv, first, begin, end;
+};
+constexpr int kNoMore = -1;  // the end of what follows the last one
+
+// Whether all queries see as many keys.
+inline bool uniform(const Mask& mask) { return !mask.causal; }
+inline bool uniform(const Band&) { return false; }
+
+// The order of work tiles of `rows` queries: those of `at_once` heads together, whose k
+// and v fit in the L2 cache. Of these, the last queries come first: if causal, they
+// take longest, and the short tiles at the end keep all SMs busy.
+template <int rows, int keys, typename Lengths>
+struct TileScheduler {
+  Lengths of_q, of_kv;
+  Sizes size;
+  int at_once, of_batch;  // heads
+  int* taken = nullptr;   // how many tiles blocks have taken beyond their first
+  TileScheduler(Lengths of_q, Lengths of_kv, const Sizes& size, int of_batch)
+      : of_q(of_q), of_kv(of_kv), size(size), of_batch(of_batch) {
+    int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * 2;
+    at_once =
+        int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
+  }
+  // How many numbers tiles have.
+  __host__ __device__ int64_t numbers() const { return size.heads * of_q.tiles(rows); }
+  // A warp. Some numbers of packed sequences are no tile's: there, first is outside.
+  template <typename Mask>
+  __device__ WorkTile tile(int number, Mask mask) const {
+    int numbers = of_q.tiles(rows), head = number / (numbers * at_once) * at_once;
+    int heads = min(at_once, int(size.heads) - head);
+    number -= head * numbers;
+    head += number % heads;
+    number /= heads;
+    int batch = head / of_batch;
+    head -= batch * of_batch;
+    int i = of_q.sequence_of(number, rows);
+    Sequence q = of_q.sequence(batch, i), kv = of_kv.sequence(batch, i);
+    if constexpr (Lengths::packed) mask = mask.aligned(q.length, kv.length);
+    number -= of_q.first_tile(i, rows);
+    int first = (ceil_div(q.length, rows) - 1 - number) * rows;
+    Range range = mask.keys_of(first, first + rows - 1);
+    int begin = range.begin / keys * keys;
+    int tiles = range.end > begin ? ceil_div(range.end - begin, keys) : 0;
+    return {q, kv, head, head / size.group, first, begin, begin + tiles * keys};
+  }
+  // A warp. The number that the block takes after `number`.
+  __device__ int64_t next(int64_t number) const {
+    if (!taken) return number + gridDim.x;
+    int before = 0;
+    if (threadIdx.x % 32 == 0) before = atomicAdd(taken, 1);
+    return int64_t(gridDim.x) + __shfl_sync(kAll, before, 0);
+  }
+};
+
+// The ring of a block's work tiles in shared memory: those with keys.
+struct WorkTiles {
+  static constexpr int stages = 2;
+  using State = PipelineState<stages>;
+  WorkTile work[stages];
+  hopper::Barrier full[stages], empty[stages];
+
+  // One thread. consumers: how many warps call read.
+  __device__ void init(int consumers) {
+    for (int stage = 0; stage < stages; ++stage) {
+      hopper::init(full[stage], 1);
+      hopper::init(empty[stage], consumers);
+    }
+  }
+
+  // The producer, a warp. Calls load(work tile, its place) in one thread; where no key
+  // is seen, it calls skip(work tile) instead, in all.
+  template <typename Scheduler, typename Mask, typename Load, typename Skip>
+  __device__ void produce(const Scheduler& scheduler, const Mask& mask, Load load,
+                          Skip skip) {
+    State at;
+    bool more = true;
+    for (int64_t number = blockIdx.x; more; number = scheduler.next(number)) {
+      WorkTile tile = {};
+      tile.end = kNoMore;
+      more = number < scheduler.numbers();
+      if (more) {
+        tile = scheduler.tile(int(number), mask);
+        if (tile.first < 0 || tile.first >= tile.q.length) continue;
+        if (tile.begin == tile.end) {
+          skip(tile);
+          continue;
+        }
+      }
+      if (hopper::elected()) {
+        hopper::wait(empty[at.stage()], at.parity() ^ 1);
+        work[at.stage()] = tile;
+        hopper::arrive(full[at.stage()]);
+        if (more) load(tile, at);
+      }
+      ++at.count;
+    }
+  }
+
+  // A warp of a consumer. Reads the work tile in place `at` into `to`, or returns
+  // false: there are no more.
+  __device__ __forceinline__ bool read(WorkTile& to, State at) {
+    hopper::wait(full[at.stage()], at.parity());
+    WorkTile tile = work[at.stage()];
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) hopper::arrive(empty[at.stage()]);
+    if (tile.end != kNoMore) to = tile;
+    return tile.end != kNoMore;
+  }
+};
+
+}  // namespace ladder
