@@ -284,7 +284,7 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
   auto read_work = [&] {
     if (!shared.work_tiles.read(work, at_work)) return false;
     if constexpr (Lengths::packed)
-      mask = given_mask.aligned(work.q.length, work.kv.length);
+      mask = given_mask.aligned(work.q.length, work.length_kv);
     // Later queries see later keys, so all 64 see what the last one's range begins
     // with and the first one's ends with.
     int row = work.first + row_of_block;

@@ -7,6 +7,8 @@
 // global memory, so that no SM waits for one with more to do.
 #pragma once
 
+#include <cstring>
+
 #include "hopper.h"
 #include "sequences.h"
 
@@ -26,8 +28,10 @@ struct PipelineState {
 // Queries from `first` on of a head's sequence, and whole tiles of its keys from key
 // `begin` to key `end`, none if these are the same.
 struct WorkTile {
-  Sequence q, kv;
-  int head, head_kv, first, begin, end;
+  Sequence q;
+  int head, first, begin, end, length_kv;  // up to here, what consumers need: 32 bytes
+  Sequence kv;
+  int head_kv;
 };
 constexpr int kNoMore = -1;  // the end of what follows the last one
 
@@ -70,7 +74,8 @@ struct TileScheduler {
     Range range = mask.keys_of(first, first + rows - 1);
     int begin = range.begin / keys * keys;
     int tiles = range.end > begin ? ceil_div(range.end - begin, keys) : 0;
-    return {q, kv, head, head / size.group, first, begin, begin + tiles * keys};
+    return {
+        q, head, first, begin, begin + tiles * keys, kv.length, kv, head / size.group};
   }
   // A warp. The number that the block takes after `number`.
   __device__ int64_t next(int64_t number) const {
@@ -85,7 +90,7 @@ struct TileScheduler {
 struct WorkTiles {
   static constexpr int stages = 2;
   using State = PipelineState<stages>;
-  WorkTile work[stages];
+  int4 work[stages][2];
   hopper::Barrier full[stages], empty[stages];
 
   // One thread. consumers: how many warps call read.
@@ -117,7 +122,9 @@ struct WorkTiles {
       }
       if (hopper::elected()) {
         hopper::wait(empty[at.stage()], at.parity() ^ 1);
-        work[at.stage()] = tile;
+        int4 halves[2];
+        memcpy(halves, &tile, sizeof halves);
+        for (int i = 0; i < 2; ++i) work[at.stage()][i] = halves[i];
         hopper::arrive(full[at.stage()]);
         if (more) load(tile, at);
       }
@@ -125,13 +132,15 @@ struct WorkTiles {
     }
   }
 
-  // A warp of a consumer. Reads the work tile in place `at` into `to`, or returns
-  // false: there are no more.
+  // A warp of a consumer. Reads the work tile in place `at` into `to`, but for kv, or
+  // returns false: there are no more.
   __device__ __forceinline__ bool read(WorkTile& to, State at) {
     hopper::wait(full[at.stage()], at.parity());
-    WorkTile tile = work[at.stage()];
+    int4 halves[2] = {work[at.stage()][0], work[at.stage()][1]};
     __syncwarp();
     if (threadIdx.x % 32 == 0) hopper::arrive(empty[at.stage()]);
+    WorkTile tile;
+    memcpy(&tile, halves, sizeof halves);
     if (tile.end != kNoMore) to = tile;
     return tile.end != kNoMore;
   }
