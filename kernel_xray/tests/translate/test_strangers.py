@@ -89,8 +89,10 @@ def test_arguments_of_launches_in_a_source_of_latin_1(tmp_path):
 
 # the neighbours' elements: 2 and 1000, 0 in the upper half of 4, 1 and 1000; all: 64 * 65 / 2 + 48 * 1000; 1 + 1000.
 # An invalid value (1) thrice, and thrice not; what the copies have brought: 4, and the second element, 2
-# The driver's results, and what the simulator does not have (801)
-FORMS = "2 0 1 1000 51081 1 1 4 1 1 0 0 0 6 0 0 0 CUDA_ERROR_INVALID_VALUE: invalid argument; 1 801 801"
+# The driver's results; its context, and no device 99 (101); a name cut to 6 letters; a warp, no virtual memory, and an
+# unknown attribute (1); an allocation, and none (500); what the simulator does not have (801)
+FORMS = "2 0 1 1000 51081 1 1 4 1 1 0 0 0 6 0 0 0 CUDA_ERROR_INVALID_VALUE: invalid argument; 1 "
+FORMS += "0 0 101 0 Kernel 0 0 32 0 1 0 1 500 801 801"
 
 
 @ON_SIMULATOR

@@ -1,7 +1,7 @@
-// cuda.h: of the driver interface, what programs need beside tensor maps: results with their names, the version and the
-// devices. Its other functions are refused: most programs that use them load kernels that are compiled to PTX or machine
-// code. The simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not defined: what code hides behind
-// it calls these functions.
+// cuda.h: of the driver interface, what programs need beside tensor maps: results with their names, the version, the
+// devices and their primary contexts. Its other functions are refused: most programs that use them load kernels that are
+// compiled to PTX or machine code. The simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not
+// defined: what code hides behind it calls these functions.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -40,6 +40,7 @@ enum cudaError_enum {
 using CUresult = cudaError_enum;
 using CUlaunchAttribute = cudaLaunchAttribute;
 
+#include "simt/driver_devices.h"
 #include "simt/driver_memory.h"
 
 #define SIMT_REFUSED_DRIVER(name)                                                                            \
@@ -65,23 +66,9 @@ inline CUresult cuGetErrorString(CUresult result, const char** text) {
   return CUDA_SUCCESS;
 }
 inline CUresult cuDriverGetVersion(int* version) { return static_cast<CUresult>(cudaDriverGetVersion(version)); }
-inline CUresult cuDeviceGetCount(int* count) { return static_cast<CUresult>(cudaGetDeviceCount(count)); }
-inline CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  int count = 0;
-  if (!device) return CUDA_ERROR_INVALID_VALUE;
-  if (cudaGetDeviceCount(&count) || ordinal < 0 || ordinal >= count) return CUDA_ERROR_INVALID_DEVICE;
-  *device = ordinal;
-  return CUDA_SUCCESS;
-}
 
-SIMT_REFUSED_DRIVER(cuDeviceGetName)
-SIMT_REFUSED_DRIVER(cuDeviceTotalMem)
-SIMT_REFUSED_DRIVER(cuDevicePrimaryCtxRetain)
 SIMT_REFUSED_DRIVER(cuCtxCreate)
 SIMT_REFUSED_DRIVER(cuCtxDestroy)
-SIMT_REFUSED_DRIVER(cuCtxGetCurrent)
-SIMT_REFUSED_DRIVER(cuCtxSetCurrent)
-SIMT_REFUSED_DRIVER(cuCtxSynchronize)
 SIMT_REFUSED_DRIVER(cuModuleLoad)
 SIMT_REFUSED_DRIVER(cuModuleLoadData)
 SIMT_REFUSED_DRIVER(cuModuleLoadDataEx)
@@ -91,10 +78,8 @@ SIMT_REFUSED_DRIVER(cuModuleUnload)
 SIMT_REFUSED_DRIVER(cuLaunchKernel)
 SIMT_REFUSED_DRIVER(cuMemAlloc)
 SIMT_REFUSED_DRIVER(cuMemFree)
-SIMT_REFUSED_DRIVER(cuMemGetInfo)
 SIMT_REFUSED_DRIVER(cuMemcpyHtoD)
 SIMT_REFUSED_DRIVER(cuMemcpyDtoH)
-SIMT_REFUSED_DRIVER(cuMemGetAddressRange)
 SIMT_REFUSED_DRIVER(cuPointerGetAttribute)
 
 SIMT_API CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t dimensions, void* data,

@@ -1,6 +1,6 @@
 // forms.cu: for test_strangers.py: macros in the place of a launch's brackets and of a pragma, asynchronous copies by
-// name, `return;` in main, the host's memory where a call wants the device's, results of the driver interface, and calls
-// that only several processes or devices need.
+// name, `return;` in main, the host's memory where a call wants the device's, results, contexts and attributes of the
+// driver interface, and calls that only several processes or devices need.
 #include <cstdio>
 #include <vector>
 
@@ -68,6 +68,22 @@ int main(int argc, char**) {
   printf("%d ", cuGetErrorName(CUDA_ERROR_INVALID_VALUE, &name) || cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
   printf("%s: %s; ", name, text);
   printf("%d ", cuGetErrorName(static_cast<CUresult>(12345), &name));
+  CUcontext context, retained;
+  CUdeviceptr start, inside = reinterpret_cast<CUdeviceptr>(out + 5);
+  unsigned long long id;
+  size_t bytes;
+  char first[7];
+  int warp, mapped, last;
+  printf("%d ", cuCtxGetCurrent(&context) || cuDevicePrimaryCtxRetain(&retained, device) || context != retained);
+  printf("%d ", cuCtxGetId(context, &id) || cuCtxSetCurrent(context) || cuCtxGetDevice(&device) || device);
+  printf("%d ", cuDevicePrimaryCtxRetain(&retained, 99));
+  printf("%d %s ", cuDeviceGetName(first, sizeof first, device), first);
+  printf("%d ", cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, device));
+  printf("%d ", cuDeviceGetAttribute(&mapped, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
+  printf("%d %d %d ", warp, mapped, cuDeviceGetAttribute(&last, static_cast<CUdevice_attribute>(9999), device));
+  printf("%d ", cuMemGetAddressRange(&start, &bytes, inside));
+  printf("%d %d ", inside - start == 5 * sizeof(int2) && bytes == kCount * sizeof(int2),
+         cuMemGetAddressRange(&start, &bytes, reinterpret_cast<CUdeviceptr>(&bytes)));
   cudaIpcMemHandle_t handle;
   CUmemGenericAllocationHandle memory;
   const CUmemAllocationProp wanted = {CU_MEM_ALLOCATION_TYPE_PINNED};

@@ -27,10 +27,6 @@ enum CUmemAllocationGranularity_flags {
   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1
 };
 enum CUmulticastGranularity_flags { CU_MULTICAST_GRANULARITY_MINIMUM = 0, CU_MULTICAST_GRANULARITY_RECOMMENDED = 1 };
-enum CUdevice_attribute {
-  CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 103,
-  CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED = 132,
-};
 
 struct CUmemLocation {
   CUmemLocationType type;
@@ -74,4 +70,3 @@ SIMT_REFUSED_MEMORY(cuMulticastAddDevice)
 SIMT_REFUSED_MEMORY(cuMulticastBindMem)
 SIMT_REFUSED_MEMORY(cuMulticastUnbind)
 SIMT_REFUSED_MEMORY(cuMulticastGetGranularity)
-SIMT_REFUSED_CALL(CUresult, cuDeviceGetAttribute, "attributes by the driver interface; use cudaDeviceGetAttribute")

@@ -1,4 +1,5 @@
 // memory.cpp: cudaMalloc, cudaFree and their relatives; queries of memory and pointers.
+#include "../../include/cuda.h"
 #include "api/allocations.h"
 #include "api/capture.h"
 #include "api/copies.h"
@@ -191,6 +192,14 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     *attributes = {cudaMemoryTypeUnregistered, cudaInvalidDeviceId, nullptr, address};
   }
   return cudaSuccess;
+}
+
+CUresult cuMemGetAddressRange(CUdeviceptr* start, size_t* bytes, CUdeviceptr pointer) {
+  Allocation found;
+  if (!Allocations::instance().find(reinterpret_cast<const void*>(pointer), found)) return CUDA_ERROR_NOT_FOUND;
+  if (start) *start = found.start;
+  if (bytes) *bytes = found.bytes;
+  return CUDA_SUCCESS;
 }
 
 // Host and kernels share managed memory anyway; prefetches and advice are checked and have no effect.
