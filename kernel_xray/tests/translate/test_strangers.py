@@ -111,6 +111,36 @@ def test_bytes_of_a_string_stay(tmp_path):
     assert kernel_xray.program(tmp_path / "bytes.cu").status == 0xFC
 
 
+PART = """
+__device__ int lane() {
+  int number;
+  asm("mov.u32 %0, %%laneid;" : "=r"(number));
+  return number;
+}
+"""
+WHOLE = """
+#include <cstdio>
+namespace part {
+#include "part.h"
+}
+__global__ void lanes(int* out) { out[threadIdx.x] = part::lane(); }
+int main() {
+  int* out;
+  cudaMallocManaged(&out, 32 * sizeof(int));
+  lanes<<<1, 32>>>(out);
+  cudaDeviceSynchronize();
+  printf("%d", out[31]);
+}
+"""
+
+
+@ON_SIMULATOR
+def test_a_part_with_ptx_in_a_namespace(tmp_path):
+    (tmp_path / "part.h").write_text(PART)
+    (tmp_path / "whole.cu").write_text(WHOLE)
+    assert kernel_xray.program(tmp_path / "whole.cu").stdout == "31"
+
+
 HEAD = "#include <cuda_runtime.h>\n"
 REFUSED = {
     "a launch of a host function": (

@@ -9,7 +9,7 @@ from pathlib import Path
 from kernel_xray.build import libraries
 from kernel_xray.machine import artifacts, cache
 from kernel_xray.machine.paths import PACKAGE
-from kernel_xray.translate import rewriter
+from kernel_xray.translate import ptx, rewriter
 from kernel_xray.translate.errors import BuildError
 from kernel_xray.translate.includes import INCLUDE, directives, included, read_source, resolve_include, write_source
 from kernel_xray.translate.launch_macros import launch_macros
@@ -112,6 +112,7 @@ def write_translated(
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
     # A precompiled header must come first in a translation unit, so a file that another one includes cannot have it.
     compiled = "simt_stable.h" if uses_stable_abi(texts) else "cuda_runtime.h"
+    translated: dict[Path, str] = {}
     for path, text in texts.items():
 
         def redirect(match: re.Match[str], path: Path = path) -> str:
@@ -128,13 +129,17 @@ def write_translated(
 
         try:
             rewritten = _rewritten(rename_registrations(text, names), cuda, kernels, macros, launches)
-            translated = INCLUDE.sub(redirect, rewritten)
+            translated[path] = INCLUDE.sub(redirect, rewritten)
         except (rewriter.RewriteError, LexError) as error:
             line = text.split("\n")[error.line - 1].encode(errors="replace").decode()
             raise BuildError(f"{path.name}:{error.line}: error: {error}\n{error.line:5d} | {line}") from error
+    # A source may include a part inside a namespace, where the header of the part's PTX would declare its names, too.
+    with_ptx = any(translated[path].startswith(ptx.HEADER) for path in parts & texts.keys())
+    for path, text in translated.items():
         header = compiled if path.suffix == ".cu" and path not in parts else "cuda_runtime.h"
         first = f'#include "{header}"\n' if path.suffix in CUDA_SUFFIXES else ""
-        write_source(places[path], f'{first}#line 1 "{known_as[path]}"\n{translated}')
+        first += ptx.HEADER if first and with_ptx and path not in parts else ""
+        write_source(places[path], f'{first}#line 1 "{known_as[path]}"\n{text}')
     return places
 
 

@@ -34,7 +34,8 @@ from kernel_xray.translate.refusals import REFUSAL, refuse
 
 _QUALIFIERS = ("volatile", "__volatile__", "__volatile", "inline", "__inline__")
 _BEFORE_STATEMENTS = ("{", "}", ";", ")", ":", "else", "do")
-_INCLUDE = (0, 0, '#include "simt/ptx.h"\n#line 1\n')  # an edit of the text's first line
+HEADER = '#include "simt/ptx.h"\n'
+_INCLUDE = (0, 0, f"{HEADER}#line 1\n")  # an edit of the text's first line
 _HELP = "; keep it behind a function with a second body for the simulator (#ifdef __SIMT__)"
 
 _TYPES = {"pred": "bool"} | {f"{kind}{bits}": f"uint{bits}_t" for kind in "bus" for bits in (8, 16, 32, 64)}
