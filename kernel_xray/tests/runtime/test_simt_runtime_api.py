@@ -103,7 +103,8 @@ def test_const_symbols_are_refused(compiler, tmp_path):
 
 def test_classic_headers_are_not_for_the_stable_abi(compiler, tmp_path):
     source = tmp_path / "mixed.cpp"
-    source.write_text("#include <c10/cuda/CUDAException.h>\n")
+    # It brings <algorithm>, as PyTorch's does: extensions rely on that.
+    source.write_text("#include <c10/cuda/CUDAException.h>\nint f() { return std::max({1, 2, 3}); }\n")
     compiled(compiler, "-std=c++20", *STRICT, "-fsyntax-only", source)
     mixed = run(compiler, "-std=c++20", *STRICT, OLDEST, "-fsyntax-only", source)
     assert "not in the stable ABI" in mixed.stderr

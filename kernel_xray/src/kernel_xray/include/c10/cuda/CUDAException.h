@@ -8,6 +8,7 @@
 
 #include <c10/macros/Macros.h>
 #include <c10/util/Exception.h>
+#include <c10/util/irange.h>  // which includes <algorithm>: extensions rely on it
 
 #include <simt/torch_bridge.h>
 
