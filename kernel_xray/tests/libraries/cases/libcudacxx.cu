@@ -101,7 +101,8 @@ __global__ void flag_kernel(int* data, int* out) {
       flag.store(1, cuda::std::memory_order_release);
     }
   } else {
-    while (flag.load(cuda::std::memory_order_acquire) == 0) {
+    const volatile auto& seen = flag;
+    while (seen.load(cuda::std::memory_order_acquire) == 0) {
     }
     out[threadIdx.x] = *data;
   }

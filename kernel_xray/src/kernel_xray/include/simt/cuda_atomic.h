@@ -67,6 +67,8 @@ class AtomicOperations {
     __atomic_load(at(), &value, __ATOMIC_SEQ_CST);
     return value;
   }
+  void store(T value, Order order = kStrong) const volatile { not_volatile().store(value, order); }
+  T load(Order order = kStrong) const volatile { return not_volatile().load(order); }
   T exchange(T value, Order order = kStrong) const {
     [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
@@ -133,6 +135,7 @@ class AtomicOperations {
 
  private:
   T* at() const { return static_cast<const Derived*>(this)->address(); }
+  const AtomicOperations& not_volatile() const volatile { return const_cast<const AtomicOperations&>(*this); }
 
   // One atomic access in a trace, as the hardware's operation is.
   template <typename Operation>
