@@ -130,6 +130,13 @@ def test_together_with_the_headers_of_nvidia():
     assert compile_text(text + use % "none", *flags).returncode
 
 
+@pytest.mark.skipif(libraries.cccl() is None, reason="needs NVIDIA's headers: pip install nvidia-cuda-cccl")
+def test_thrust_brings_iostream_as_with_nvcc():
+    header = "#include <thrust/device_vector.h>\n"
+    done = compile_text(header + "void f() { std::cout << 1; }\n", *libraries.compile_flags({Path("k.cu"): header}))
+    assert not done.returncode, done.stderr[:2000]
+
+
 REFUSED = {
     "cuda::barrier<cuda::thread_scope_device> b": "a barrier of a scope other than",
     "cuda::barrier<cuda::thread_scope_block> b; b.arrive_and_drop()": "arrive_and_drop",
