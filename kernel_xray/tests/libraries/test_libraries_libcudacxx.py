@@ -166,7 +166,6 @@ def test_refused():
         ("cusparse.h", "cuSPARSE"),
         ("cusolverDn.h", "cuSOLVER"),
         ("nccl.h", "NCCL: copy between devices with cudaMemcpyPeer"),
-        ("cublasLt.h", "cuBLASLt: cublasGemmEx"),
         ("cublas.h", "the cuBLAS interface of before CUDA 4: include cublas_v2.h"),
         ("nvrtc.h", "NVRTC"),
         ("npp.h", "NPP"),
@@ -183,8 +182,23 @@ def test_includes_of_other_libraries_are_refused(header, reason, tmp_path):
     assert f"uses.cu:6: not supported by the simulator: {reason}" in str(refusal.value)
 
 
+@pytest.mark.skipif(kernel_xray.target != "simulator", reason="of the simulator")
+def test_products_of_cublaslt_are_refused_where_they_are_called(tmp_path):
+    text = "#include <cublasLt.h>\ncublasLtHandle_t handle;\nvoid begin() { cublasLtCreate(&handle); }\n"
+    source = tmp_path / "uses.cu"
+    source.write_text(text)
+    kernel_xray.load("simt_a_handle", source, is_python_module=False)
+    source.write_text(
+        text + "void f(cublasLtMatmulDesc_t* d) {\n  cublasLtMatmulDescCreate(d, CUBLAS_COMPUTE_32F);\n}\n"
+    )
+    with pytest.raises(kernel_xray.UnsupportedError) as refusal:
+        kernel_xray.load("simt_a_handle", source, is_python_module=False)
+    assert "uses.cu:5: not supported by the simulator: cuBLASLt: cublasGemmEx" in str(refusal.value)
+
+
 def test_flags_of_cuda_are_not_for_the_simulator():
     given = ["-lcublas", "-l:libcurand.so.10", "-lcudart", "-L/opt/lib", "-lmine", "-lcufft_static", "-lcusolver"]
     assert libraries.linking({}, given) == ["-L/opt/lib", "-lmine"]
-    text = {Path("k.cu"): "#include <cublas_v2.h>\n"}
-    assert any("simt-libraries" in flag for flag in libraries.linking(text, []))
+    for header in ("cublas_v2.h", "curand_philox4x32_x.h"):
+        text = {Path("k.cu"): f"#include <{header}>\n"}
+        assert any("simt-libraries" in flag for flag in libraries.linking(text, []))

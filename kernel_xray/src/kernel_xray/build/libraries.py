@@ -34,12 +34,16 @@ _FORWARDED = {
         f"cub/iterator/{kind}_input_iterator.cuh" for kind in ("arg_index", "constant", "counting", "transform")
     ),
     "cublas_api.h": "cublas_v2.h",
+    "curand_kernel.h": " ".join(
+        f"curand_{part}.h"
+        for part in ("globals", "uniform", "normal", "lognormal", "poisson", "mrg32k3a", "philox4x32_x")
+    ),
     "cuda_pipeline.h": "cuda_pipeline_primitives.h",
 }
 FORWARDED = {name: header for header, names in _FORWARDED.items() for name in names.split()}
 
 # Headers whose functions are in libsimt-libraries.so.
-_LINKED = ("cublas_v2.h", "cublas_api.h", "curand.h", "curand_kernel.h", "cufft.h")
+_LINKED = ("cublas_api.h", "cublasLt.h", "curand.h", "curand_kernel.h", "cufft.h")
 
 # What a GPU build gives to the linker for NVIDIA's libraries: -lcublas, -l:libcublas.so.13. Those that the simulator
 # lacks are refused in their headers.
@@ -60,7 +64,6 @@ _NO_CCCL = (
 
 _LIBRARIES = {
     "cuDNN: use the operators of PyTorch (torch.nn.functional)": ("cudnn",),
-    "cuBLASLt: cublasGemmEx of cublas_v2.h has the same products": ("cublasLt",),
     "cuBLASXt: use cublas_v2.h": ("cublasXt",),
     "the cuBLAS interface of before CUDA 4: include cublas_v2.h": ("cublas.h",),
     "interfaces of cuFFT for several devices, callbacks and FFTW: include cufft.h": ("cufftXt", "cufftw", "cufftMp"),
@@ -140,4 +143,5 @@ def cccl() -> Path | None:
 
 
 def _includes(texts: dict[Path, str], starts: tuple[str, ...]) -> bool:
-    return any(name.startswith(starts) for text in texts.values() for _, name in directives(text))
+    names = (name for text in texts.values() for _, name in directives(text))
+    return any(FORWARDED.get(name, name).startswith(starts) for name in names)
