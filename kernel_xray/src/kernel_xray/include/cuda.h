@@ -1,7 +1,8 @@
 // cuda.h: of the driver interface, what programs need beside tensor maps: results with their names, the version, the
-// devices and their primary contexts. Its other functions are refused: most programs that use them load kernels that are
-// compiled to PTX or machine code. The simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not
-// defined: what code hides behind it calls these functions.
+// devices and their primary contexts. Its other functions, which load and launch kernels that are compiled to PTX or
+// machine code, are refused when they are called: many a program includes helpers that call them and calls no helper. The
+// simulator has the run-time interface (cuda_runtime.h). __cuda_cuda_h__ is not defined: what code hides behind it calls
+// these functions.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -43,10 +44,8 @@ using CUlaunchAttribute = cudaLaunchAttribute;
 #include "simt/driver_devices.h"
 #include "simt/driver_memory.h"
 
-#define SIMT_REFUSED_DRIVER(name)                                                                            \
-  template <typename... Arguments>                                                                           \
-  SIMT_REFUSED("the driver interface (functions with names in cu...); use the run-time interface (cuda...)") \
-  CUresult name(const Arguments&...);
+#define SIMT_REFUSED_DRIVER(name) \
+  SIMT_REFUSED_CALL(CUresult, name, "the driver interface (names in cu...); use the run-time interface (cuda...)")
 
 inline CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS; }
 inline CUresult cuProfilerStart() { return CUDA_SUCCESS; }  // nothing profiles

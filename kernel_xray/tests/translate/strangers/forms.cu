@@ -1,6 +1,6 @@
 // forms.cu: for test_strangers.py: macros in the place of a launch's brackets and of a pragma, asynchronous copies by
 // name, `return;` in main, the host's memory where a call wants the device's, results, contexts and attributes of the
-// driver interface, and calls that only several processes or devices need.
+// driver interface, and calls that only several processes or devices, or compiled kernels, need.
 #include <cstdio>
 #include <vector>
 
@@ -87,6 +87,8 @@ int main(int argc, char**) {
   cudaIpcMemHandle_t handle;
   CUmemGenericAllocationHandle memory;
   const CUmemAllocationProp wanted = {CU_MEM_ALLOCATION_TYPE_PINNED};
-  printf("%d %d", cudaIpcGetMemHandle(&handle, out), cuMemCreate(&memory, 1 << 21, &wanted, 0));
+  CUmodule module;
+  printf("%d %d ", cudaIpcGetMemHandle(&handle, out), cuMemCreate(&memory, 1 << 21, &wanted, 0));
+  printf("%d", cuModuleLoad(&module, "kernels.cubin"));
   return 0;
 }
