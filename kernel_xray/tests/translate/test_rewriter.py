@@ -43,6 +43,8 @@ def test_an_independent_grammar_finds_the_same_launches(path):
         ("k<<<size<int>(n), sizeof(A<B<int>>)>>>(x);", "k", "(x);"),
         ("k << <1, 2 >> > (x);", "k", " (x);"),  # as formatters that do not know CUDA write it
         ("k<T> << <f(1 << 2), 2 >> >(x);", "k<T>", "(x);"),
+        ("n::k<T>  // a\n  /* b */ <<<1, 2>>>(x);", "n::k<T>", "(x);"),
+        ("k<<<1,  // a\n  2>>>  //\n  (x);", "k", "  //\n  (x);"),
     ],
 )
 def test_launches(source, callee, arguments):

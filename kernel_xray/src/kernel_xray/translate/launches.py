@@ -17,6 +17,7 @@ from kernel_xray.translate.kernel_pointers import held_kernel, is_parameter, ker
 from kernel_xray.translate.refusals import reject
 
 _NO_KERNEL = "a host function call cannot be configured: {} is not declared __global__"  # the beginning is nvcc's text
+_BLANKS = re.compile(r"(?:\s|\\\r?\n|//[^\n]*|/\*.*?\*/)+", re.DOTALL)  # between the tokens of a kernel's name
 _NO_NAMES = ("return", "else", "do", "case", "if", "while", "for", "switch")  # may precede a kernel's name
 
 
@@ -62,7 +63,7 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
         reject(text, text.tokens[first], _NO_KERNEL.format(name))
     zeros = _null_arguments(text, arguments)
     begin, end = text.tokens[first].start, text.tokens[last].end
-    callee = re.sub(r"\s+|\\\r?\n", " ", text.source[begin : opening.start]).strip()
+    callee = _BLANKS.sub(" ", text.source[begin : opening.start]).strip()
     kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))  # keeps the number of lines
     plain = callee.rpartition("::")[2] in declared.kernels
     address = f"reinterpret_cast<const void*>(&{callee})" if plain else "nullptr"
