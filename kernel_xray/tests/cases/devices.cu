@@ -76,6 +76,9 @@ void properties() {
   OK(cudaGetDeviceProperties(&second, 1));
   SAME(std::memcmp(&first.uuid, &second.uuid, sizeof first.uuid) != 0, true);
   SAME(cudaGetDeviceProperties(&first, 2), cudaErrorInvalidDevice);
+  OK(cudaChooseDevice(&value, &second));
+  SAME(value, 0);
+  SAME(cudaChooseDevice(&value, nullptr), cudaErrorInvalidValue);
   OK(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 1));
   OK(cudaDeviceCanAccessPeer(&value, 0, 1));
   SAME(value, 1);
