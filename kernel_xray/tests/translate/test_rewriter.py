@@ -166,6 +166,14 @@ def test_what_is_left_alone(source):
     assert rewrite(source) == source
 
 
+def test_a_conversion_that_is_called_by_its_name_is_a_cast():
+    assert rewrite("f(x.operator __half(), y. operator __nv_bfloat16 ());\n") == (
+        "f(static_cast<__half>(x), static_cast<__nv_bfloat16>(y));\n"
+    )
+    for source in ("struct S { operator __half() const; };\n", "f(a.b.operator __half());\n", "p->operator __half();\n"):
+        assert rewrite(source) == source
+
+
 def test_null_as_an_argument_stays_a_pointer():
     assert rewrite("k<<<1, 2>>>(NULL, n);").endswith("(nullptr, n);")
     assert "NULL" in rewrite("k<<<1, 2>>>(f(NULL) + 1, n);")

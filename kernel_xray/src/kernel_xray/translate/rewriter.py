@@ -10,6 +10,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 - a kernel's bounds on its registers become a call at its beginning (launch_bounds.py);
 - calls of member templates get the word `template`, which g++ needs and nvcc does not (member_templates.py);
 - `return;` in `int main`, of which nvcc only warns, returns 0; a macro that stands for `#pragma unroll` gets no text;
+  `x.operator __half()` is a cast;
 - a few names get their simulator twin, of the same length where possible so that the columns in compiler messages
   stay right: tensors live on the CPU, so `is_cuda` is `is_cpu`, and the dispatch key CUDA is CPU;
 - features that the simulator lacks are refused with a sentence (refusals.py).
@@ -52,6 +53,7 @@ TWINS = {
     "__noinline__": "__attribute__((noinline))",
 }
 
+_HALVES = ("__half", "__nv_bfloat16")
 _TELLING = ("(", "<", "<<", "<<<", "{", "}", "#")  # where a cast, a launch, a scope or a directive begins or ends
 
 # A kernel's name, and what follows its parameters: the beginning of its body, or the end of its declaration.
@@ -134,6 +136,8 @@ def rewrite(
             text.replace(token, f"template {word}")
         elif word in outer_shared and is_use(text, i):
             text.replace(token, f"::simt::here({word})")
+        elif word == "operator" and text.text(i + 1) in _HALVES:
+            _cast(text, i)
         elif word == "main" and text.text(i - 1) == "int" and scopes.at_namespace:
             _return_zero(text, i)
         elif twin := _twin(text, i):
@@ -208,6 +212,14 @@ def _drop_pragma(text: Text, i: int) -> None:
     if [token.text for token in body[:2]] == ["#", "pragma"] and "unroll" in "".join(token.text for token in body[2:3]):
         for token in body:
             text.replace(token, "")
+
+
+def _cast(text: Text, i: int) -> None:
+    """Makes `x.operator __half()`, whose `operator` is token i, a cast: PyTorch's types have it with nvcc alone."""
+    tokens = text.tokens[max(i - 2, 0) : i + 4]
+    alone = tokens[0].kind == "name" and text.text(i - 3) not in (".", "->", "::")
+    if alone and text.text(i - 1) == "." and (text.text(i + 2), text.text(i + 3)) == ("(", ")"):
+        text.replace_span(tokens[0].start, tokens[-1].end, f"static_cast<{text.text(i + 1)}>({tokens[0].text})")
 
 
 def _return_zero(text: Text, i: int) -> None:
