@@ -40,6 +40,12 @@ def test_warps(cub, width):
         assert [row[6] for row in rows] == exclusive(group, -100, max)
 
 
+def test_raking(cub):
+    x, out = integers(128), empty(2, 32)
+    cub.raking([*there(x), out], [])
+    assert out.tolist() == [x[:64].view(32, 2).sum(1).tolist(), x.view(32, 4).sum(1).tolist()]
+
+
 def compose(f, g):
     return (f[0] * g[0] % 2**32, (f[1] * g[0] + g[1]) % 2**32)
 

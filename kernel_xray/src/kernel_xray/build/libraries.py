@@ -33,6 +33,7 @@ _FORWARDED = {
     "cub/iterator/iterators.cuh": " ".join(
         f"cub/iterator/{kind}_input_iterator.cuh" for kind in ("arg_index", "constant", "counting", "transform")
     ),
+    "cub/util_type.cuh": "cub/config.cuh cub/util_ptx.cuh",
     "cublas_api.h": "cublas_v2.h",
     "curand_kernel.h": " ".join(
         f"curand_{part}.h"

@@ -128,6 +128,24 @@ __global__ void scan_kernel(const int* in, const Line* lines, int* out, Line* co
   composed[2 * t] = before;
   composed[2 * t + 1] = through;
 }
+// What scans of other libraries are made of: each thread of one warp adds the segment that it rakes.
+template <int threads>
+__global__ void raking_kernel(const int* in, int* out) {
+  using Layout = cub::BlockRakingLayout<int, threads>;
+  __shared__ typename Layout::TempStorage storage;
+  *Layout::PlacementPtr(storage, threadIdx.x) = in[threadIdx.x];
+  __syncthreads();
+  if (threadIdx.x >= Layout::RAKING_THREADS) return;
+  const int* segment = Layout::RakingPtr(storage, threadIdx.x);
+  out[threadIdx.x] = 0;
+  for (int i = 0; i < Layout::SEGMENT_LENGTH; ++i) out[threadIdx.x] += segment[i];
+}
+CASE(raking) {
+  static_assert(cub::Log2<8>::VALUE == 3 && cub::Log2<9>::VALUE == 4 && cub::Log2<1>::VALUE == 0);
+  raking_kernel<64><<<1, 64>>>(call.data<int>(0), call.data<int>(1));
+  raking_kernel<128><<<1, 128>>>(call.data<int>(0), call.data<int>(1) + 32);
+}
+
 CASE(block_scan) { RUN(scan_kernel, 1, kThreads); }
 
 template <cub::BlockLoadAlgorithm loads, cub::BlockStoreAlgorithm stores>

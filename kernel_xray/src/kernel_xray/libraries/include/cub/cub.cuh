@@ -14,6 +14,7 @@
 #include "block/block_histogram.cuh"
 #include "block/block_load.cuh"
 #include "block/block_radix_sort.cuh"
+#include "block/block_raking_layout.cuh"
 #include "block/block_reduce.cuh"
 #include "block/block_scan.cuh"
 #include "block/block_store.cuh"

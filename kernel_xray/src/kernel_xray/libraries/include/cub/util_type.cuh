@@ -6,6 +6,11 @@
 #include "simt/intrinsics.h"
 #include "simt/warp.h"
 
+#define CUB_LOG_WARP_THREADS(unused) 5
+#define CUB_WARP_THREADS(unused) 32
+#define CUB_PTX_LOG_WARP_THREADS 5
+#define CUB_PTX_WARP_THREADS 32
+
 namespace cub {
 
 struct NullType {};
@@ -22,6 +27,22 @@ struct KeyValuePair {
   Key key;
   Value value;
   bool operator!=(const KeyValuePair& other) const { return key != other.key || value != other.value; }
+};
+
+// Room for an object without its constructor, as shared memory needs it; unlike detail::Uninitialized, a base class.
+template <typename T>
+struct Uninitialized {
+  alignas(T) char storage[sizeof(T)];
+  T& Alias() { return reinterpret_cast<T&>(storage); }
+};
+
+template <int number>
+struct Log2 {  // rounded up
+  enum { VALUE = number <= 1 ? 0 : Log2<(number + 1) / 2>::VALUE + 1 };
+};
+template <>
+struct Log2<1> {
+  enum { VALUE = 0 };
 };
 
 // Two buffers of which one is current: what a sort may use in turn.
@@ -60,6 +81,12 @@ inline int thread_in_block() { return static_cast<int>(::simt::self().linear); }
 inline unsigned LaneId() { return ::simt::lane(); }
 inline unsigned WarpId() { return ::simt::self().linear / ::simt::kWarpSize; }
 inline int RowMajorTid(int, int, int) { return detail::thread_in_block(); }
+
+template <int logical_warp>  // the lanes of a logical warp of the physical one
+unsigned WarpMask(unsigned warp) {
+  constexpr bool kDivides = logical_warp < 32 && (logical_warp & (logical_warp - 1)) == 0;
+  return (0xffffffffu >> (32 - logical_warp)) << (kDivides ? warp * logical_warp : 0);
+}
 
 template <int logical_warp, typename T>
 T ShuffleUp(T value, int offset, int first_lane, unsigned mask) {
