@@ -45,3 +45,16 @@ using cudaDataType = cudaDataType_t;
 
 enum libraryPropertyType_t { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };
 using libraryPropertyType = libraryPropertyType_t;
+
+// How a product of doubles may be made of narrower ones, which nothing does here
+enum cudaEmulationStrategy_t {
+  CUDA_EMULATION_STRATEGY_DEFAULT = 0,
+  CUDA_EMULATION_STRATEGY_PERFORMANT = 1,
+  CUDA_EMULATION_STRATEGY_EAGER = 2,
+};
+enum cudaEmulationMantissaControl_t {
+  CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC = 0,
+  CUDA_EMULATION_MANTISSA_CONTROL_FIXED = 1,
+};
+using cudaEmulationStrategy = cudaEmulationStrategy_t;
+using cudaEmulationMantissaControl = cudaEmulationMantissaControl_t;

@@ -132,6 +132,7 @@ CASE(handles) {
   EXPECT_BLAS(cublasGetVersion(handle, &version));
   EXPECT_BLAS(cublasGetProperty(MAJOR_VERSION, &major));
   EXPECT(version >= 120000 && version / 10000 == major);
+  EXPECT(cublasGetCudartVersion() / 1000 == CUDART_VERSION / 1000);
   EXPECT(std::string(cublasGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED)) == "CUBLAS_STATUS_NOT_SUPPORTED");
   EXPECT(!std::string(cublasGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED)).empty());
 

@@ -31,6 +31,9 @@ __global__ void complex_kernel(double* out) {
 
 extern "C" __attribute__((visibility("default"))) int run_headers(double* result) {
   static_assert(CUDA_R_32F == 0 && CUDA_R_16F == 2 && CUDA_R_16BF == 14 && CUDA_R_8F_E4M3 == 28);
+#if CUDART_VERSION >= 13000
+  static_assert(CUDA_EMULATION_MANTISSA_CONTROL_FIXED == cudaEmulationMantissaControl(1));
+#endif
   cudaDataType type = CUDA_C_64F;
   nvtxEventAttributes_t event{};
   event.version = NVTX_VERSION;

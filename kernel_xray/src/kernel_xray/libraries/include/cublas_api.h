@@ -94,6 +94,7 @@ SIMT_API cublasStatus_t cublasCreate(cublasHandle_t* handle);
 SIMT_API cublasStatus_t cublasDestroy(cublasHandle_t handle);
 SIMT_API cublasStatus_t cublasGetVersion(cublasHandle_t handle, int* version);
 SIMT_API cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value);
+inline size_t cublasGetCudartVersion() { return CUDART_VERSION; }
 SIMT_API const char* cublasGetStatusName(cublasStatus_t status);
 SIMT_API const char* cublasGetStatusString(cublasStatus_t status);
 SIMT_API cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
