@@ -141,6 +141,28 @@ def test_a_part_with_ptx_in_a_namespace(tmp_path):
     assert kernel_xray.program(tmp_path / "whole.cu").stdout == "31"
 
 
+MEANING = """
+template <int count>
+struct Part {};
+struct Whole {
+  using Part = Part<3>;
+  Part part;
+};
+"""
+
+
+@ON_SIMULATOR
+def test_a_name_may_change_its_meaning_in_a_class(tmp_path):
+    source = tmp_path / "meaning.cu"
+    source.write_text(MEANING + "int main() { return sizeof(Whole); }\n")
+    assert kernel_xray.program(source).status == 1
+    kernel_xray.load("meaning", source, is_python_module=False)
+    source.write_text(MEANING + "int main() { int* p = 1; }\n")  # which -fpermissive would allow, too
+    with pytest.raises(kernel_xray.BuildError) as refused:
+        kernel_xray.program(source)
+    assert "invalid conversion" in refused.value.output
+
+
 HEAD = "#include <cuda_runtime.h>\n"
 REFUSED = {
     "a launch of a host function": (

@@ -47,6 +47,15 @@ def explain(name: str, output: str) -> BuildError:
     return BuildError("\n".join(message) + _more(len(found) - 1), output)
 
 
+def names_change_meaning(output: str) -> bool:
+    """Whether all errors are of names that get another meaning in a class: `using Part = Part<int>;`.
+
+    nvcc gives g++ the class with qualified names. Without that, g++ takes it with -fpermissive.
+    """
+    errors = re.findall(r"\berror: (.*)", output)
+    return bool(errors) and all("changes meaning of" in text and "-fpermissive" in text for text in errors)
+
+
 def _without_line(lines: list[str]) -> str:
     """What a compiler said that failed without naming a line: it was killed, say, or its temporary file was."""
     failed = next((i for i, text in enumerate(lines) if text.startswith("FAILED: ")), None)

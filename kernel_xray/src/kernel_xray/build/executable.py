@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_xray.build import dependencies, flags, libraries, sources
-from kernel_xray.build.compile_errors import explain
+from kernel_xray.build.compile_errors import explain, names_change_meaning
 from kernel_xray.build.request import Build, architectures
 from kernel_xray.machine import artifacts, cache, guard, toolchain
 from kernel_xray.machine.paths import RUNTIME, also_include
@@ -145,7 +145,9 @@ def _follow(plan: Plan, build: Build, folder: Path) -> Path:
     objects = [str(folder / f"{i}.o") for i in range(len(plan.compile))]
     outputs = (["-MD", "-MF", str(Path(o).with_suffix(".d")), "-o", o] for o in objects)
     calls = [[*command, *output] for command, output in zip(plan.compile, outputs, strict=True)]
-    for done in guard.run_all(calls, BuildError, build.target):
+    for call, done in zip(calls, guard.run_all(calls, BuildError, build.target), strict=True):
+        if done.returncode and names_change_meaning(done.stdout + done.stderr):
+            (done,) = guard.run_all([[*call, "-fpermissive"]], BuildError, build.target)
         _check(done, build)
     program = folder / "program"
     (linked,) = guard.run_all([[*plan.linker, *objects, *plan.linking, "-o", str(program)]], BuildError, build.target)

@@ -14,7 +14,7 @@ import torch
 from torch.utils import cpp_extension
 
 from kernel_xray.build import dependencies, flags, libraries, linking, sources, torch_headers
-from kernel_xray.build.compile_errors import explain
+from kernel_xray.build.compile_errors import explain, names_change_meaning
 from kernel_xray.build.request import Build
 from kernel_xray.build.units import Units
 from kernel_xray.machine import artifacts, cache, guard, turns
@@ -125,6 +125,9 @@ def _run(build: Build, extension: str, folder: Path, options: dict[str, Any]) ->
     except RuntimeError as error:
         if "Error building extension" not in str(error):
             raise
+        given = options["extra_cflags"]
+        if names_change_meaning(str(error)) and "-fpermissive" not in given:
+            return _run(build, extension, folder, {**options, "extra_cflags": [*given, "-fpermissive"]})
         failure: BuildError = explain(build.name, origins.restored(str(error)))
         raise failure from None
     except OSError as error:
