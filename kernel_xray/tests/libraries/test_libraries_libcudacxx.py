@@ -131,10 +131,14 @@ def test_together_with_the_headers_of_nvidia():
 
 
 @pytest.mark.skipif(libraries.cccl() is None, reason="needs NVIDIA's headers: pip install nvidia-cuda-cccl")
-def test_thrust_brings_iostream_as_with_nvcc():
-    header = "#include <thrust/device_vector.h>\n"
-    done = compile_text(header + "void f() { std::cout << 1; }\n", *libraries.compile_flags({Path("k.cu"): header}))
-    assert not done.returncode, done.stderr[:2000]
+def test_thrust_brings_what_it_does_with_nvcc():
+    header = "#include <thrust/%s.h>\n"
+    flags = libraries.compile_flags({Path("k.cu"): header})
+    used = {"device_vector": "std::cout << 1", "extrema": "thrust::device"}
+    used |= dict.fromkeys(("sort", "partition", "set_operations"), "thrust::device")
+    for name, use in used.items():
+        done = compile_text(f"{header % name}void f() {{ (void)({use}); }}\n", *flags)
+        assert not done.returncode, done.stderr[:2000]
 
 
 REFUSED = {

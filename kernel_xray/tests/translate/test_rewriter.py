@@ -170,7 +170,11 @@ def test_a_conversion_that_is_called_by_its_name_is_a_cast():
     assert rewrite("f(x.operator __half(), y. operator __nv_bfloat16 ());\n") == (
         "f(static_cast<__half>(x), static_cast<__nv_bfloat16>(y));\n"
     )
-    for source in ("struct S { operator __half() const; };\n", "f(a.b.operator __half());\n", "p->operator __half();\n"):
+    for source in (
+        "struct S { operator __half() const; };\n",
+        "f(a.b.operator __half());\n",
+        "p->operator __half();\n",
+    ):
         assert rewrite(source) == source
 
 

@@ -1,0 +1,6 @@
+// set_operations.h: Thrust's own, and its policies: with nvcc, this header brings them, and programs rely on that.
+#pragma once
+
+#include_next <thrust/set_operations.h>
+
+#include <thrust/execution_policy.h>
