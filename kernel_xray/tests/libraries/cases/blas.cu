@@ -133,6 +133,9 @@ CASE(handles) {
   EXPECT_BLAS(cublasGetProperty(MAJOR_VERSION, &major));
   EXPECT(version >= 120000 && version / 10000 == major);
   EXPECT(cublasGetCudartVersion() / 1000 == CUDART_VERSION / 1000);
+#ifdef __SIMT__  // cuBLAS has the name since CUDA 13
+  static_assert(CUBLAS_GEMM_AUTOTUNE == 999);
+#endif
   EXPECT(std::string(cublasGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED)) == "CUBLAS_STATUS_NOT_SUPPORTED");
   EXPECT(!std::string(cublasGetStatusString(CUBLAS_STATUS_NOT_SUPPORTED)).empty());
 

@@ -85,6 +85,7 @@ enum cublasGemmAlgo_t {
   CUBLAS_GEMM_DFALT = -1,
   CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99,
   CUBLAS_GEMM_DFALT_TENSOR_OP = 99,
+  CUBLAS_GEMM_AUTOTUNE = 999,
 };
 
 // ---------------------------------------------------------------------------------------------------------------
