@@ -32,7 +32,7 @@ enum cudaDeviceP2PAttr {
 SIMT_API cudaError_t cudaGetDeviceCount(int* count);
 SIMT_API cudaError_t cudaGetDevice(int* device);
 SIMT_API cudaError_t cudaSetDevice(int device);
-SIMT_API cudaError_t cudaSetValidDevices(int* devices, int count);  // checked, and of no effect
+SIMT_API cudaError_t cudaSetValidDevices(int* devices, int count);                 // checked, and of no effect
 SIMT_API cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* wanted);  // the first: all match alike
 SIMT_API cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 SIMT_API cudaError_t cudaDeviceEnablePeerAccess(int peer,
