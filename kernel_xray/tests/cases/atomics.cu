@@ -145,3 +145,39 @@ __global__ void last_block_kernel(const float* in, float* partial, unsigned* arr
 }
 
 CASE_OF(last_block, call.size(0), 8)
+
+#if CUDART_VERSION >= 12080
+// nvcc's built-in functions: an update of each kind, a loop of exchanges, and a lock, which guards cells[7].
+struct Pair {
+  int a, b;
+};
+__global__ void built_ins_kernel(int* cells, float* sum, unsigned long long* bits, Pair* pairs, int* lock) {
+  const int t = blockIdx.x * blockDim.x + threadIdx.x;
+  __nv_atomic_fetch_add(&cells[0], 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  __nv_atomic_sub(&cells[1], 2, __NV_ATOMIC_RELAXED);
+  __nv_atomic_max(&cells[2], t, __NV_ATOMIC_RELAXED);
+  __nv_atomic_min(&cells[3], t, __NV_ATOMIC_RELAXED);
+  __nv_atomic_and(&cells[4], ~(1 << t % 3), __NV_ATOMIC_RELAXED);
+  __nv_atomic_xor(&cells[5], t, __NV_ATOMIC_RELAXED);
+  __nv_atomic_add(sum, 1, __NV_ATOMIC_RELAXED);
+  __nv_atomic_or(bits, 1ull << (t % 64), __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+  int before = __nv_atomic_load_n(&cells[6], __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+  while (!__nv_atomic_compare_exchange_n(&cells[6], &before, before + 3, true, __NV_ATOMIC_RELAXED, __NV_ATOMIC_RELAXED,
+                                         __NV_THREAD_SCOPE_DEVICE)) {
+  }
+  int one = 1, taken;
+  for (bool done = false; !done;) {
+    __nv_atomic_exchange(lock, &one, &taken, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_DEVICE);
+    if (taken) continue;
+    cells[7] += 1;
+    __nv_atomic_store_n(lock, 0, __NV_ATOMIC_RELEASE, __NV_THREAD_SCOPE_DEVICE);
+    done = true;
+  }
+  Pair pair;
+  __nv_atomic_load(&pairs[0], &pair, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_BLOCK);
+  if (t == 0) __nv_atomic_store(&pairs[1], &pair, __NV_ATOMIC_RELAXED);
+  __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
+}
+
+CASE_OF(built_ins, 4, 50)
+#endif

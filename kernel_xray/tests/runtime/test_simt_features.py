@@ -328,6 +328,18 @@ def test_compare_and_swap(built):
     assert failed.tolist() == [0, 40]
 
 
+@pytest.mark.skipif(
+    kernel_xray.target != "simulator" and tuple(map(int, (torch.version.cuda or "0.0").split("."))) < (12, 8),
+    reason="needs nvcc of CUDA 12.8",
+)
+def test_built_in_atomics_of_nvcc(built):
+    cells, total = tensor([0, 0, 0, 1000, -1, 0, 0, 0]), zeros(1, dtype=torch.float32)
+    bits, pairs = zeros(1, dtype=torch.uint64), tensor([5, 7, 0, 0])
+    built("atomics").built_ins([cells, total, bits, pairs, zeros(1)], [])
+    assert cells.tolist() == [200, -400, 199, 0, -8, reduce(xor, range(200)), 600, 200]
+    assert (total.item(), bits.item(), pairs.tolist()) == (200, 2**64 - 1, [5, 7, 5, 7])
+
+
 def test_last_block_sums_up(built):
     x = torch.arange(20.0, device=kernel_xray.device)
     partial, arrived, out, scoped = torch.zeros_like(x), zeros(1), zeros(1, dtype=torch.float32), zeros(2)

@@ -174,6 +174,10 @@ REFUSED = {
         "void g() {\n  k<<<1, 1>>>(D(), 2.f, 3);\n}\n",
         kernel_xray.BuildError, r"broken\.cu:5: ",
     ),
+    "a built-in atomic of a type that nvcc refuses": (
+        "__global__ void k(long long* p) {\n  __nv_atomic_add(p, 1, __NV_ATOMIC_RELAXED);\n}\n",
+        kernel_xray.BuildError, "nvcc has no __nv_atomic_add of this type",
+    ),
     "a file that is not text": ("\0", kernel_xray.BuildError, r"broken\.cu is not text .* byte 26 is zero"),
     "a macro of another file": (
         '#include "shared.h"\n__global__ void k() {\n  SHARED int n;\n}\n',

@@ -25,6 +25,7 @@
 #include "simt/dpx.h"
 #include "simt/intrinsics.h"
 #include "simt/maths.h"
+#include "simt/nv_atomics.h"
 #include "simt/warp.h"
 #if __has_include("simt/textures.h")
 #include "simt/textures.h"

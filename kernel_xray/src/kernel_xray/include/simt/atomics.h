@@ -11,6 +11,30 @@
 #include "core.h"
 #include "vector_types.h"
 
+namespace simt {
+
+// Before an operation that releases, in a traced kernel.
+inline void traced_release() {
+#ifdef SIMT_TRACED
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+// For a step of a loop that may wait for another thread of the block.
+inline void atomic_step(bool in_vain) {
+  if (in_vain) let_others_run();
+}
+inline bool every_64th() {
+#ifndef SIMT_TRACED  // where the count itself would be an access
+  static thread_local unsigned count = 0;
+  return ++count % 64 == 0;
+#else
+  return true;
+#endif
+}
+
+}  // namespace simt
+
 namespace simt::detail {
 
 // Replaces *address by operation(*address) and returns the old value. Compares bits, so it is right for NaN.

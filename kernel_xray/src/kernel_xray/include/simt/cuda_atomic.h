@@ -8,34 +8,16 @@
 // Deviations from CUDA: values have at most 8 bytes, and wait() polls.
 #pragma once
 
+#include "atomics.h"
 #include "core.h"
 #include "cuda_scopes.h"
 #include "intrinsics.h"
 
 namespace simt {
 
-// Around an operation of this order in a traced kernel.
 inline void atomic_release(::cuda::std::memory_order order) {
-#ifdef SIMT_TRACED
   using namespace ::cuda::std;
-  if (order == memory_order_release || order == memory_order_acq_rel || order == memory_order_seq_cst)
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#else
-  (void)order;
-#endif
-}
-
-// For a step of a loop that may wait for another thread of the block.
-inline void atomic_step(bool in_vain) {
-  if (in_vain) let_others_run();
-}
-inline bool every_64th() {
-#ifndef SIMT_TRACED  // where the count itself would be an access
-  static thread_local unsigned count = 0;
-  return ++count % 64 == 0;
-#else
-  return true;
-#endif
+  if (order == memory_order_release || order == memory_order_acq_rel || order == memory_order_seq_cst) traced_release();
 }
 
 constexpr Scope scope_of(::cuda::thread_scope scope) {
