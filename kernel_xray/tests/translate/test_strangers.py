@@ -178,6 +178,14 @@ REFUSED = {
         "__global__ void k(long long* p) {\n  __nv_atomic_add(p, 1, __NV_ATOMIC_RELAXED);\n}\n",
         kernel_xray.BuildError, "nvcc has no __nv_atomic_add of this type",
     ),
+    "a function of CUDA's that the simulator lacks": (
+        "void g() {\n  cublasZher2k(0);\n}\n",
+        kernel_xray.BuildError, r"(?s)broken\.cu:3: error: .*If nvcc takes cublasZher2k: the simulator does not",
+    ),
+    "a name that nobody has": (
+        "void g() {\n  cubature(0);\n}\n",
+        kernel_xray.BuildError, r"(?s)broken\.cu:3: error: (?!.*the simulator)",
+    ),
     "a file that is not text": ("\0", kernel_xray.BuildError, r"broken\.cu is not text .* byte 26 is zero"),
     "a macro of another file": (
         '#include "shared.h"\n__global__ void k() {\n  SHARED int n;\n}\n',

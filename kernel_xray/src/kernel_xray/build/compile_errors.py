@@ -20,6 +20,12 @@ _OTHER = re.compile(r"^(?:FAILED: |ninja: |\[\d+/\d+\]|In file included|\S+: In 
 _LINKER = re.compile(
     r"\bld: error: |undefined reference to|cannot find -l|multiple definition of|ld returned|undefined symbol"
 )
+# A name of CUDA's that nothing declares, as g++ and clang say it
+_CUDA = r"cu(?:da|blas|rand|fft)?[A-Z]\w*|curand_\w+|__\w+"
+_UNDECLARED = re.compile(
+    rf"['‘](?P<name>{_CUDA})['’] (?:was not|has not been) declared"
+    rf"|(?:use of undeclared identifier|unknown type name) '(?P<clangs>{_CUDA})'"
+)
 _CONTEXT_LINES = 6
 _OURS = (str(INCLUDE), str(LIBRARIES))
 
@@ -44,6 +50,8 @@ def explain(name: str, output: str) -> BuildError:
         message.append(text)
     if len(message) == 1:
         message += _code(match)
+    if undeclared := _UNDECLARED.search(match["text"]):
+        message.append(f"If nvcc takes {undeclared['name'] or undeclared['clangs']}: the simulator does not have it.")
     return BuildError("\n".join(message) + _more(len(found) - 1), output)
 
 
