@@ -14,6 +14,8 @@ _NAMED = re.compile(  # a macro that stands for a file, the end of one, and an #
     rf"^{_GAP}#{_GAP}(?:define[ \t]+(\w+)[ \t]+({_FILE})[ \t]*$|undef[ \t]+(\w+)|(?:include|import)[ \t]+(\w+))",
     re.MULTILINE,
 )
+# The toolkit's other name of its folders, also where a macro makes the name of a file: `<cccl/cuda/std/header>`.
+_TOOLKIT = re.compile(r"<cccl/(?=(?:cuda|cub|thrust|nv)/)")
 BY_MACRO = re.compile(rf"^{_GAP}#{_GAP}(?:include|import){_GAP}\w", re.MULTILINE)  # and #include_next
 
 
@@ -36,7 +38,7 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
         path = waiting.pop(0).resolve()
         if path in texts:
             continue
-        texts[path] = _with_files(read_source(path), files)
+        texts[path] = _with_files(_TOOLKIT.sub("<", read_source(path)), files)
         if "\0" in texts[path]:
             at = f"byte {path.read_bytes().index(0)} is zero"
             raise BuildError(f"{path.name} is not text in UTF-8 or another code of single bytes: {at}")
