@@ -20,26 +20,28 @@ void pause(Lane& lane, uint64_t pc) {
   stop_lane();
 }
 
-// The place for a lane's next event.
-inline Event& next_event(Lane& lane) {
+// Whether something comes before the lane's next event: it waits for its record to be replayed, or the value that it
+// has stored is noted.
+inline bool is_behind(const Lane& lane) { return lane.length == kRecordLength || lane.stored; }
+void catch_up(Lane& lane) {
   if (lane.length == kRecordLength) stop_lane();
   if (lane.stored) lane.note_stored_value();
-  return lane.record[lane.length++];
 }
 
-__attribute__((noinline)) void record_of(Lane* lane, uint64_t address, unsigned size, Kind kind, const void* site,
-                                         Form form) {
-  const uint64_t pc = reinterpret_cast<uint64_t>(site) - 1;
-  if (lane->unwatched) {
-    if (form >= Form::is_volatile) pause(*lane, pc);
-    return;
-  }
-  Region* region = lane->regions->recent(pc);
-  if (!region || address < region->start || address + size > region->end || address % size)
-    region = checked_region(*lane, address, size, kind, pc);
+// What few accesses need stands behind calls at the end of a function: with others g++ would save and restore six
+// registers for each access.
+[[gnu::noinline]] void record_behind(Lane* lane, uint64_t address, unsigned size, Kind kind, const void* site,
+                                     Form form);
+
+// Whether an aligned access of this size, a power of two, lies in the region.
+inline bool holds(const Region* region, uint64_t address, unsigned size) {
+  return region && address >= region->start && address + size <= region->end && !(address & (size - 1));
+}
+
+inline void append(Lane& lane, Region* region, uint64_t address, unsigned size, Kind kind, uint64_t pc, Form form) {
   if (region->space == Space::other) return;
-  Event& event = next_event(*lane);
-  event.key = Event::make_key(lane->depth, pc, kind, size);
+  Event& event = lane.record[lane.length++];
+  event.key = Event::make_key(lane.depth, pc, kind, size);
   event.address = address - region->start + region->virtual_start;
   event.region = region;
   event.value = 0;
@@ -48,11 +50,32 @@ __attribute__((noinline)) void record_of(Lane* lane, uint64_t address, unsigned 
   event.form = form;
   const bool strong =
       kind == Kind::atomic || form == Form::ordered || (form == Form::is_volatile && region->space == Space::global);
-  event.scope = strong ? lane->scope : Scope::none;
-  if ((kind == Kind::store || lane->filmed) && form != Form::piece) {
-    lane->stored = &event;
-    lane->stored_at = reinterpret_cast<const void*>(address);
+  event.scope = strong ? lane.scope : Scope::none;
+  if ((kind == Kind::store || lane.filmed) && form != Form::piece) {
+    lane.stored = &event;
+    lane.stored_at = reinterpret_cast<const void*>(address);
   }
+}
+
+[[gnu::noinline]] void record_of(Lane* lane, uint64_t address, unsigned size, Kind kind, const void* site, Form form) {
+  const uint64_t pc = pc_of(site);
+  Region* const region = lane->regions->recent(pc);
+  if (lane->unwatched || is_behind(*lane) || !holds(region, address, size))
+    return record_behind(lane, address, size, kind, site, form);
+  append(*lane, region, address, size, kind, pc, form);
+}
+
+void record_behind(Lane* lane, uint64_t address, unsigned size, Kind kind, const void* site, Form form) {
+  const uint64_t pc = pc_of(site);
+  if (lane->unwatched) {
+    if (form >= Form::is_volatile) pause(*lane, pc);
+    return;
+  }
+  Region* region = lane->regions->recent(pc);
+  if (!holds(region, address, size)) region = checked_region(*lane, address, size, kind, pc);
+  if (region->space == Space::other) return;
+  catch_up(*lane);
+  append(*lane, region, address, size, kind, pc, form);
 }
 
 // Most accesses are of local variables, which need no more than this.
@@ -91,13 +114,25 @@ inline void unaligned(uint64_t address, unsigned size, Kind kind, const void* si
   record(address, size, kind, site);
 }
 
-inline void record_mark(Kind kind, const void* site) {
-  Lane* lane = current_lane;
-  if (!lane || lane->unwatched) return;
-  Event& event = next_event(*lane);
-  event.key = Event::make_key(lane->depth, reinterpret_cast<uint64_t>(site) - 1, kind, 0);
+// The start of a basic block, or a fence.
+inline void append_mark(Lane& lane, Kind kind, const void* site) {
+  Event& event = lane.record[lane.length++];
+  event.key = Event::make_key(lane.depth, pc_of(site), kind, 0);
   event.kind = kind;
-  event.scope = std::max(lane->scope, Scope::block);
+  if (kind == Kind::fence) event.scope = std::max(lane.scope, Scope::block);
+}
+
+[[gnu::noinline]] void mark_behind(Lane* lane, Kind kind, const void* site) {
+  if (lane->unwatched) return;
+  catch_up(*lane);
+  append_mark(*lane, kind, site);
+}
+
+inline void record_mark(Kind kind, const void* site) {
+  Lane* const lane = current_lane;
+  if (!lane) return;
+  if (lane->unwatched || is_behind(*lane)) return mark_behind(lane, kind, site);
+  append_mark(*lane, kind, site);
 }
 
 }  // namespace

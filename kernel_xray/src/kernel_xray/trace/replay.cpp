@@ -65,13 +65,14 @@ void Replay::run(unsigned warp, bool all) {
     if (key == kNoKey) break;
     request.count = 0;
     together = true;
-    for (unsigned k = 0; k < n; ++k) {
+    Lane* lane = cluster_.lanes;
+    for (unsigned k = 0; k < n; ++k, ++lane) {
       if (head[k] == key) {
-        Lane& lane = cluster_.lanes[k];
-        request.events[request.count] = &lane.record[lane.position++];
+        const Event* const next = lane->record + lane->position++;
+        request.events[request.count] = next;
         request.lanes[request.count++] = k;
-        const bool more = lane.position < lane.length;
-        head[k] = more ? lane.record[lane.position].key : kNoKey;
+        const bool more = lane->position < lane->length;
+        head[k] = more ? next[1].key : kNoKey;
         starved = starved || (!more && !all && goes_on(first + k));
       }
       together = together && head[k] == head[0];

@@ -74,13 +74,14 @@ void ShadowMemory::begin_cluster(unsigned shift) {
     for (ShadowCell& cell : page->cells) cell = {};
 }
 
-ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
-  auto& [recent_number, recent] = recent_[number % kRecent];
-  if (!recent || recent_number != number) {
-    recent_number = number;
-    recent = &pages_[number];
-  }
-  Page& page = *recent;
+// The page with cells for accesses of this size: most often one of the pages that were used last.
+inline ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
+  const auto& [recent_number, recent] = recent_[number % kRecent];
+  return recent && recent_number == number && shift >= recent->shift ? *recent : prepared_page(number, shift);
+}
+
+ShadowMemory::Page& ShadowMemory::prepared_page(uint64_t number, unsigned shift) {
+  Page& page = pages_[number];
   if (page.cells.empty()) {
     if (number < kGlobalStart >> kPageShift) shared_.push_back(&page);
     page.shift = shift;
@@ -96,6 +97,7 @@ ShadowMemory::Page& ShadowMemory::page(uint64_t number, unsigned shift) {
     page.cells = std::move(finer);
     page.shift = shift;
   }
+  recent_[number % kRecent] = {number, &page};
   return page;
 }
 

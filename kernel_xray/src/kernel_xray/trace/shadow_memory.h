@@ -74,6 +74,7 @@ class ShadowMemory {
   };
   static constexpr unsigned kPageShift = 10, kRecent = 16;
   Page& page(uint64_t number, unsigned shift);
+  Page& prepared_page(uint64_t number, unsigned shift);
   template <typename Visit>
   void cells(const Event& event, Visit visit);
 
