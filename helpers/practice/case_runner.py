@@ -11,7 +11,7 @@ from helpers.ladder.checking.compare import shown
 from helpers.pages.pictures.show import BOILERPLATE
 from helpers.practice.cases import Case, Check, Refusal
 from helpers.practice.drawn import drawn_cases
-from helpers.practice.fences import Fenced, arguments_of, fenced_tensors
+from helpers.practice.fences import Fenced, fenced_arguments
 from kernel_xray.machine.toolchain import target
 from kernel_xray.runtime.streams import side_stream
 
@@ -82,9 +82,8 @@ def run_cases(
 
 def run_case(function: Callable, reference: Callable, case: Case, device: torch.device) -> CheckResult:
     """Calls `function` with a case's tensors between fences, and compares. Raises Rejected."""
-    inputs, outputs = fenced_tensors(case, device)
-    arguments = arguments_of(inputs, outputs)
-    written = list(range(len(inputs), len(arguments)))
+    arguments, outputs = fenced_arguments(case, device)
+    written = range(len(case.inputs), len(arguments))
     problems, first = [], CheckFailed()
     try:
         result = check(function, *arguments, reference=reference, out=written, name=case.label, **case.tolerance)
@@ -111,8 +110,8 @@ def run_case(function: Callable, reference: Callable, case: Case, device: torch.
 
 
 def _must_repeat(function: Callable, case: Case, device: torch.device) -> None:
-    inputs, outputs = fenced_tensors(case, device)
-    arguments, seen = arguments_of(inputs, outputs), []
+    arguments, outputs = fenced_arguments(case, device)
+    seen = []
     for _ in range(5):
         function(*arguments)
         seen.append([x.view.clone() for x in outputs.values()])

@@ -35,15 +35,11 @@ class Fenced:
         return int(changed[0]) - self.start if len(changed) else None
 
 
-def fenced_tensors(case: Case, device: torch.device) -> tuple[list, dict[str, Fenced]]:
-    """The inputs of a case, its tensors as Fenced, and its outputs by name."""
+def fenced_arguments(case: Case, device: torch.device) -> tuple[list, dict[str, Fenced]]:
+    """The arguments of a case's call, with tensors as views between fences, and its outputs by name as Fenced."""
     tensors = [x for x in case.inputs if isinstance(x, torch.Tensor)]
     offsets = (offset for _, offset in zip_longest([*tensors, *case.outputs], case.offsets, fillvalue=0))
     nan = float("nan")
-    inputs = [Fenced(x, nan, device, next(offsets)) if isinstance(x, torch.Tensor) else x for x in case.inputs]
-    return inputs, {name: Fenced(x, PATTERN, device, next(offsets)) for name, x in case.outputs.items()}
-
-
-def arguments_of(inputs: list, outputs: dict[str, Fenced]) -> list:
-    """The arguments for the call, tensors as their views."""
-    return [x.view if isinstance(x, Fenced) else x for x in (*inputs, *outputs.values())]
+    inputs = [Fenced(x, nan, device, next(offsets)).view if isinstance(x, torch.Tensor) else x for x in case.inputs]
+    outputs = {name: Fenced(x, PATTERN, device, next(offsets)) for name, x in case.outputs.items()}
+    return [*inputs, *(fenced.view for fenced in outputs.values())], outputs

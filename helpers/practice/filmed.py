@@ -3,7 +3,7 @@
 import torch
 
 from helpers.practice.cases import Case
-from helpers.practice.fences import arguments_of, fenced_tensors
+from helpers.practice.fences import fenced_arguments
 from helpers.practice.remote import Remote
 from helpers.practice.writers import writer_of
 from kernel_xray.report import films
@@ -32,8 +32,8 @@ def film_of_wrong_element(function: Remote, case: Case, report: Report, output: 
 
 
 def _film(function: Remote, case: Case, report: Report, block: int, wrote: Writer | None, where: str) -> str:
-    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-    again = function.xray(*arguments_of(inputs, outputs), seed=report.seed, film=[block], wrote=wrote)
+    arguments, _ = fenced_arguments(case, torch.device("cpu"))
+    again = function.xray(*arguments, seed=report.seed, film=[block], wrote=wrote)
     if not again.recorded or not again.recorded.frames:
         return ""
     frame = films.film(again, wrote=wrote).as_small_frame()

@@ -15,7 +15,7 @@ import torch
 from helpers.practice.asked import complete, missing
 from helpers.practice.case_runner import Rejected, must_be_equal, run_case
 from helpers.practice.cases import Case, Check
-from helpers.practice.fences import arguments_of, fenced_tensors
+from helpers.practice.fences import fenced_arguments
 from helpers.practice.filmed import film_of_fault, film_of_wrong_element
 from helpers.practice.remote import Remote
 from helpers.practice.writers import in_plain_words, map_of_writers
@@ -115,8 +115,8 @@ def run_small_cases(function: Remote, what: Check, announce: Callable[[str], Non
 
 def cost_of(function: Remote, case: Case) -> Counts:
     """What a case costs."""
-    inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-    return Counts.of(function.xray(*arguments_of(inputs, outputs), seed=0))
+    arguments, _ = fenced_arguments(case, torch.device("cpu"))
+    return Counts.of(function.xray(*arguments, seed=0))
 
 
 def _right_but(problem: str) -> str:
@@ -166,8 +166,8 @@ def _differs(function: Remote, case: Case) -> str:
     """What is wrong if the result depends on the order in which blocks and warps run, or ""."""
     seen = []
     for seed in range(SEEDS):
-        inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-        function.xray(*arguments_of(inputs, outputs), seed=seed)
+        arguments, outputs = fenced_arguments(case, torch.device("cpu"))
+        function.xray(*arguments, seed=seed)
         seen.append([x.view for x in outputs.values()])
     try:
         must_be_equal(case, seen)
@@ -187,8 +187,8 @@ def who_wrote(function: Remote, rejected: Rejected, report: Report | None = None
     if case is None or output not in case.outputs or _elements(case) > SMALL:
         return "", ""
     if report is None:
-        inputs, outputs = fenced_tensors(case, torch.device("cpu"))
-        report = function.xray(*arguments_of(inputs, outputs), seed=0, who_wrote=True)
+        arguments, _ = fenced_arguments(case, torch.device("cpu"))
+        report = function.xray(*arguments, seed=0, who_wrote=True)
     film = ""
     with suppress(Exception):  # the film only adds to the message
         film = film_of_wrong_element(function, case, report, output, rejected.index)
