@@ -21,17 +21,8 @@ HEADER_BYTES = 8_000_000
 BODY_BYTES = 256_000_000
 _FRAME = struct.Struct("!4sIQ")  # a mark, the bytes of the header and of the body
 _MARK = b"KL1\n"
-_DTYPES: tuple[Any, ...] = (
-    torch.float16,
-    torch.bfloat16,
-    torch.float32,
-    torch.float64,
-    torch.bool,
-    torch.uint8,
-    torch.int8,
-)
-_DTYPES += (torch.int16, torch.int32, torch.int64)
-DTYPES = {str(dtype).removeprefix("torch."): dtype for dtype in _DTYPES}
+_DTYPES = "float16 bfloat16 float32 float64 bool uint8 int8 int16 int32 int64"
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _DTYPES.split()}
 Left = Callable[[], float]
 _SIDE = 2**31  # a dimension of a tensor is smaller
 
