@@ -10,7 +10,7 @@ from pathlib import Path
 from helpers.paths import KERNELS
 from helpers.practice import registry
 
-BYTES = 4_000_000  # of a source; an answer has a few thousand
+BYTES = 4_000_000  # an answer has a few thousand, a notebook with pictures some hundred thousand
 _PUBLIC = ("*.cu", "include/*.h", "matmul/*.cu")  # what the starters include, below kernels/
 
 

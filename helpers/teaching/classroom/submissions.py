@@ -9,17 +9,15 @@ import difflib
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from helpers.practice import registry
+from helpers.practice import quoted, registry, starters
 from helpers.practice.cells import named_in
 from helpers.practice.marks import HEADLINE
 
 SUFFIXES = {".cu", ".py", ".ipynb"}
-BYTES = 4_000_000  # of a file; an answer has a few thousand, a notebook with pictures some hundred thousand
 FILES = 1000  # in a submission
 TOTAL = 100_000_000  # bytes of all files that are read
 NAME = 60  # characters of a submission's name that are shown
@@ -127,7 +125,7 @@ def shown_name(name: str) -> str:
 def is_starter(answer: Answer) -> bool:
     """Whether it is the text that learners get, up to white space."""
     marked = registry.read(answer.exercise)
-    return "".join(answer.text.split()) == "".join((marked.cell_text if answer.is_cell else marked.starter).split())
+    return starters.same(answer.text, marked.cell_text if answer.is_cell else marked.starter)
 
 
 def _distinct(answers: list[Answer]) -> list[Answer]:
@@ -180,21 +178,15 @@ def _files(folder: Path, leave_out: Path | None, problems: list[str]) -> Iterato
 
 
 def _text(path: Path, where: str, problems: list[str]) -> str | None:
-    """The text of a regular file of at most BYTES."""
+    """The text of a file."""
     try:
-        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        why = "a symbolic link: not followed" if path.is_symlink() else f"cannot be read ({error.strerror})"
-        problems.append(f"{where} is {why}" if path.is_symlink() else f"{where} {why}")
+        content = quoted.contents(path)
+    except quoted.Unreadable as error:
+        problems.append(f"{where} {error}: not read")
         return None
-    with open(number, "rb") as file:
-        status = os.fstat(number)
-        if not stat.S_ISREG(status.st_mode):
-            problems.append(f"{where} is not a regular file")
-            return None
-        content = file.read(BYTES + 1)
-    if len(content) > BYTES:
-        problems.append(f"{where} is larger than {BYTES // 1_000_000} MB: not read")
+    except OSError as error:
+        linked, why = path.is_symlink(), f"cannot be read ({error.strerror})"
+        problems.append(f"{where} {'is a symbolic link: not followed' if linked else why}")
         return None
     text = content.decode("utf-8-sig", errors="replace").replace("\r\n", "\n")
     if "\N{REPLACEMENT CHARACTER}" in text or "\0" in text:

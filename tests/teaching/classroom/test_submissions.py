@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from helpers.practice import registry
+from helpers.practice import quoted, registry
 from helpers.teaching.classroom import submissions
 
 STARTER = registry.read("roll").starter
@@ -54,7 +54,7 @@ def test_what_cannot_be_graded_is_said(folder):
             "deep.ipynb": "[" * 100_000,
             "numbers.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": [1]}]}),
             "odd.ipynb": ["%%exercise rolls\n"],
-            "huge.cu": "x" * (submissions.BYTES + 1),
+            "huge.cu": "x" * (quoted.BYTES + 1),
             "bell\x1b[2J.cu": "",
         }
     )
@@ -75,7 +75,7 @@ def test_what_cannot_be_graded_is_said(folder):
         "odd.ipynb, cell 1: there is no exercise 'rolls'; is it roll?",
         "huge.cu is larger than 4 MB: not read",
         "roll.cu is not UTF-8 text; what could not be read was replaced",
-        "pipe.cu is not a regular file",
+        "pipe.cu is not a regular file: not read",
         "secret.cu is a symbolic link: not followed",
         "elsewhere is a symbolic link: not followed",
     ):
