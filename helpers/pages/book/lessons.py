@@ -5,17 +5,12 @@ Nothing is executed: code and outputs are those of the committed notebook.
 
 import base64
 import copy
-import io
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
-from PIL import Image, ImageColor  # comes with matplotlib
-
-from kernel_xray.report.canvas import INK, PAPER
 
 FILE = re.compile(r"\bkernels/([\w/]+\.\w+)")
 # What an exercise that is not solved asks for where its cell can run, and what it asks of a reader.
@@ -62,7 +57,6 @@ def adapted(notebook: NotebookNode, files: Iterable[str]) -> NotebookNode:
             data = output.get("data", {})
             if "image/png" in data:
                 cell.metadata.setdefault("mystnb", {})["image"] = {"alt": alternative(data["text/plain"])}
-                data["image/png"] = base64.b64encode(on_paper(base64.b64decode(data["image/png"]))).decode()
             if "text/html" in data:
                 data["text/html"] = linked(AGAIN.sub(IN_A_COPY, data["text/html"]), known)
     used = kernels_used(notebook, known)
@@ -83,23 +77,8 @@ def picture(notebook: NotebookNode, words: str) -> tuple[bytes, str]:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
             if "image/png" in data and words in data["text/plain"]:
-                return on_paper(base64.b64decode(data["image/png"])), alternative(data["text/plain"])
+                return base64.b64decode(data["image/png"]), alternative(data["text/plain"])
     raise ValueError(f"no picture of this lesson is about {words!r}")
-
-
-def on_paper(png: bytes) -> bytes:
-    """A picture with a ground, and text and lines in the ink that is legible on it: an older run's has neither."""
-    image = Image.open(io.BytesIO(png)).convert("RGBA")
-    pixels = np.array(image)
-    if pixels[0, 0, 3]:
-        return png
-    colours = pixels[..., :3].astype(int)
-    grey = (np.ptp(colours, axis=-1) < 12) & (abs(colours.mean(axis=-1) - 130) < 16)
-    pixels[grey, :3] = ImageColor.getrgb(INK)
-    drawn, made = Image.new("RGBA", image.size, PAPER), io.BytesIO()
-    drawn.alpha_composite(Image.fromarray(pixels))
-    drawn.convert("RGB").quantize(256).save(made, format="png")
-    return made.getvalue()
 
 
 def linked(page: str, known: set[str]) -> str:

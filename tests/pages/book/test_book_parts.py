@@ -1,15 +1,12 @@
 """The book's parts as pure functions: adapted lessons, kernels' pages, links, tables, citations, docstrings, checks."""
 
-import base64
 import copy
-import io
 import re
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
-from PIL import Image
 
 from helpers.__main__ import COMMANDS
 from helpers.ladder.results.records import Recorded
@@ -31,19 +28,8 @@ from helpers.paths import DOCS, NOTEBOOKS, ROOT
 HEAD = '<pre><span class="head">kernels/matmul/03_tiled.cu, lines 44-52</span>'
 
 
-def drawn(ground=0):
-    """A picture of a grey line and a blue cell, whose ground has an opacity."""
-    image, made = Image.new("RGBA", (4, 1), (255, 255, 255, ground)), io.BytesIO()
-    image.putpixel((1, 0), (0x85, 0x85, 0x85, 255))
-    image.putpixel((2, 0), (0x2F, 0x6F, 0xB5, 255))
-    image.save(made, format="png")
-    return made.getvalue()
-
-
 def notebook():
-    png = new_output(
-        "display_data", {"image/png": base64.b64encode(drawn()).decode(), "text/plain": "thread_map:\n  3 blocks"}
-    )
+    png = new_output("display_data", {"image/png": "iVBORw0KGgo=", "text/plain": "thread_map:\n  3 blocks"})
     shown = new_output("display_data", {"text/html": HEAD, "text/plain": "kernels/matmul/03_tiled.cu, lines 44-52"})
     cells = [
         new_markdown_cell("# 07 Title"),
@@ -70,12 +56,6 @@ def test_a_lesson_gets_links_and_texts():
 def test_a_file_without_a_page_gets_no_link():
     assert lessons.linked(HEAD, {"vector_add.cu"}) == HEAD
     assert len(lessons.adapted(notebook(), []).cells) == 3
-
-
-def test_a_picture_without_a_ground_is_put_on_paper():
-    pixels = Image.open(io.BytesIO(lessons.on_paper(drawn()))).convert("RGB")
-    assert [pixels.getpixel((x, 0)) for x in range(3)] == [(255, 255, 255), (0x57, 0x60, 0x6A), (0x2F, 0x6F, 0xB5)]
-    assert lessons.on_paper(drawn(255)) == drawn(255)
 
 
 def test_no_lesson_of_the_book_asks_to_run_a_cell_again():
