@@ -24,6 +24,12 @@ class NcuError(RuntimeError):
     """ncu cannot count here, or its output cannot be read; the message has the end of the output."""
 
 
+def call(kernels: Sequence[str], program: Sequence[str], *options: str) -> list[str]:
+    """The ncu command for these kernels of a program, with further options. The clocks stay as they are in use."""
+    chosen = ("--kernel-name", f"regex:({'|'.join(kernels)})", "--target-processes", "all")
+    return [shutil.which("ncu") or "ncu", "--clock-control", "none", *options, *chosen, *program]
+
+
 def command(
     log: Path, kernels: Sequence[str], program: Sequence[str], metrics: Sequence[str], *more: str, cache: str = "none"
 ) -> list[str]:
@@ -32,15 +38,9 @@ def command(
     more    options of ncu
     cache   "all": empties the caches before each pass
     """
-    return [
-        shutil.which("ncu") or "ncu",
-        *("--clock-control", "none", "--cache-control", cache, "--target-processes", "all"),
-        *more,
-        *("--csv", "--page", "raw", "--print-units", "base"),
-        *("--kernel-name-base", "demangled", "--kernel-name", f"regex:({'|'.join(kernels)})"),
-        *("--metrics", ",".join(metrics), "--log-file", str(log)),
-        *program,
-    ]
+    as_csv = ("--csv", "--page", "raw", "--print-units", "base", "--kernel-name-base", "demangled")
+    counted = ("--metrics", ",".join(metrics), "--log-file", str(log))
+    return call(kernels, program, "--cache-control", cache, *more, *as_csv, *counted)
 
 
 def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Counts | None]:

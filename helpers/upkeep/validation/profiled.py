@@ -6,14 +6,12 @@ kernels side by side. Counters that are no part of a section, such as why warps 
 
 import functools
 import re
-import shutil
 import sys
 import threading
 from collections.abc import Sequence
 
-from helpers.upkeep.validation import sanitizer
+from helpers.upkeep.validation import ncu, sanitizer
 from helpers.upkeep.validation.case import HERE
-from helpers.upkeep.validation.ncu import MISSING
 
 SCRIPT = HERE / "two_versions.py"
 KERNELS = ("bias_gelu_simple_kernel", "bias_gelu_kernel")
@@ -40,13 +38,8 @@ _LOCK = threading.Lock()
 
 
 def command(stalls: Sequence[str]) -> list[str]:
-    """ncu and the script with both kernels. The clocks stay as they are in use."""
-    return [
-        *(shutil.which("ncu") or "ncu", "--clock-control", "none", "--set", "full"),
-        *("--metrics", ",".join(stalls)),
-        *("--kernel-name", f"regex:({'|'.join(KERNELS)})", "--target-processes", "all"),
-        *(sys.executable, str(SCRIPT)),
-    ]
+    """ncu and the script with both kernels."""
+    return ncu.call(KERNELS, [sys.executable, str(SCRIPT)], "--set", "full", "--metrics", ",".join(stalls))
 
 
 def section(name: str) -> str:
@@ -59,7 +52,7 @@ def section(name: str) -> str:
 def _output() -> str:
     stalls = READ[ASKED]
     output = sanitizer.finish(command(stalls), {}, 120)
-    if unknown := MISSING.findall(output):
+    if unknown := ncu.MISSING.findall(output):
         output = sanitizer.finish(command([stall for stall in stalls if stall not in unknown]), {}, 120)
     return output
 

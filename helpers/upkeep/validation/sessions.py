@@ -1,13 +1,12 @@
 """Terminal sessions, recorded on a GPU for lesson 13: the command that a learner types, and its output."""
 
 import re
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from helpers.upkeep.validation import profiled, sanitizer
+from helpers.upkeep.validation import ncu, profiled, sanitizer
 from helpers.upkeep.validation.case import HERE
 from helpers.upkeep.validation.counters import METRICS
 
@@ -53,12 +52,8 @@ def _sanitizer(tool: str, exhibit: str) -> Callable[[], str]:
 
 def _ncu() -> str:
     metrics = ",".join(METRICS[label][0] for label in ("global load requests", "global load sectors"))
-    call = [shutil.which("ncu") or "ncu", "--clock-control", "none", "--metrics", metrics]
-    call += ["--kernel-name", "regex:micro_global_load", "--target-processes", "all"]
-    output = sanitizer.finish(
-        [*call, sys.executable, "-m", "helpers.upkeep.validation", "launches", "--only", "load, 4 B, stride"], {}, 90
-    )
-    return profile_of(output)
+    launches = [sys.executable, "-m", "helpers.upkeep.validation", "launches", "--only", "load, 4 B, stride"]
+    return profile_of(sanitizer.finish(ncu.call(["micro_global_load"], launches, "--metrics", metrics), {}, 90))
 
 
 def _examined(*names: str) -> Callable[[], str]:
