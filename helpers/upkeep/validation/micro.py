@@ -16,10 +16,10 @@ EVEN = 0x55555555
 class Micro:
     """One access per lane in a pattern; access.cu explains the integers."""
 
-    name: str
     space: str
-    store: bool
+    verb: str
     bytes: int
+    pattern: str
     blocks: int = 1
     threads: int = 32
     divide: int = 1
@@ -34,44 +34,40 @@ class Micro:
             ops = library("validation_access", (str(HERE / "access.cu"),), traced)
             sink = torch.zeros(1, dtype=torch.int32, device=device)
             where = (self.divide, self.multiply, self.modulus, self.flip, self.offset, self.lanes)
-            numbers = (self.store, self.bytes, self.blocks, self.threads, *where)
+            numbers = (self.verb == "store", self.bytes, self.blocks, self.threads, *where)
             if self.space == "shared":
                 return lambda: ops.micro_shared(sink, *numbers)
             data = torch.zeros(1 << 20, dtype=torch.uint8, device=device)
             return lambda: ops.micro_global(data, sink, *numbers)
 
-        verb = "store" if self.store else "load"
-        return Case(self.name, self.space, f"micro_{self.space}_{verb}_kernel", "access.cu", run)
-
-
-def _micro(space: str, verb: str, bytes_: int, pattern: str, **numbers: int) -> Micro:
-    return Micro(f"{space} {verb}, {bytes_} B, {pattern}", space, verb == "store", bytes_, **numbers)
+        name = f"{self.space} {self.verb}, {self.bytes} B, {self.pattern}"
+        return Case(name, self.space, f"micro_{self.space}_{self.verb}_kernel", "access.cu", run)
 
 
 def _global() -> list[Micro]:
     found = []
     for verb in ("load", "store"):
-        found += [_micro("global", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
-        found += [_micro("global", verb, size, "stride 2", multiply=2) for size in (4, 8, 16)]
-        found += [_micro("global", verb, 4, f"stride {s}", multiply=s) for s in (3, 8, 32)]
-        found += [_micro("global", verb, 16, "stride 32", multiply=32)]
-        found += [_micro("global", verb, size, "offset 1", offset=1) for size in (1, 2, 4)]
+        found += [Micro("global", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
+        found += [Micro("global", verb, size, "stride 2", multiply=2) for size in (4, 8, 16)]
+        found += [Micro("global", verb, 4, f"stride {s}", multiply=s) for s in (3, 8, 32)]
+        found += [Micro("global", verb, 16, "stride 32", multiply=32)]
+        found += [Micro("global", verb, size, "offset 1", offset=1) for size in (1, 2, 4)]
         found += [
-            _micro("global", verb, 8, "offset 3", offset=3),
-            _micro("global", verb, 16, "offset 1", offset=1),
-            _micro("global", verb, 4, "reversed", flip=31),
-            _micro("global", verb, 4, "shuffled within 128 B", multiply=13, modulus=32),
-            _micro("global", verb, 4, "scattered over 16 KB", multiply=1021, modulus=4096),
-            _micro("global", verb, 8, "scattered over 16 KB", multiply=509, modulus=2048),
-            _micro("global", verb, 4, "all the same", multiply=0),
-            _micro("global", verb, 16, "all the same", multiply=0),
-            _micro("global", verb, 4, "pairs the same", divide=2),
-            _micro("global", verb, 4, "lanes 0-6", lanes=0x7F),
-            _micro("global", verb, 4, "even lanes", lanes=EVEN),
-            _micro("global", verb, 16, "even lanes", lanes=EVEN),
-            _micro("global", verb, 4, "20 threads", threads=20),
-            _micro("global", verb, 4, "3 blocks of 100", blocks=3, threads=100),
-            _micro("global", verb, 16, "4 blocks of 128, stride 3", blocks=4, threads=128, multiply=3),
+            Micro("global", verb, 8, "offset 3", offset=3),
+            Micro("global", verb, 16, "offset 1", offset=1),
+            Micro("global", verb, 4, "reversed", flip=31),
+            Micro("global", verb, 4, "shuffled within 128 B", multiply=13, modulus=32),
+            Micro("global", verb, 4, "scattered over 16 KB", multiply=1021, modulus=4096),
+            Micro("global", verb, 8, "scattered over 16 KB", multiply=509, modulus=2048),
+            Micro("global", verb, 4, "all the same", multiply=0),
+            Micro("global", verb, 16, "all the same", multiply=0),
+            Micro("global", verb, 4, "pairs the same", divide=2),
+            Micro("global", verb, 4, "lanes 0-6", lanes=0x7F),
+            Micro("global", verb, 4, "even lanes", lanes=EVEN),
+            Micro("global", verb, 16, "even lanes", lanes=EVEN),
+            Micro("global", verb, 4, "20 threads", threads=20),
+            Micro("global", verb, 4, "3 blocks of 100", blocks=3, threads=100),
+            Micro("global", verb, 16, "4 blocks of 128, stride 3", blocks=4, threads=128, multiply=3),
         ]
     return found
 
@@ -79,35 +75,35 @@ def _global() -> list[Micro]:
 def _shared() -> list[Micro]:
     found = []
     for verb in ("load", "store"):
-        found += [_micro("shared", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
-        found += [_micro("shared", verb, 4, f"stride {s}", multiply=s) for s in (2, 3, 4, 8, 16, 32, 33)]
+        found += [Micro("shared", verb, size, "neighbours") for size in (1, 2, 4, 8, 16)]
+        found += [Micro("shared", verb, 4, f"stride {s}", multiply=s) for s in (2, 3, 4, 8, 16, 32, 33)]
         strides = ((2, 2), (2, 64), (8, 2), (8, 17), (16, 2), (16, 9))
-        found += [_micro("shared", verb, size, f"stride {s}", multiply=s) for size, s in strides]
+        found += [Micro("shared", verb, size, f"stride {s}", multiply=s) for size, s in strides]
         found += [
-            _micro("shared", verb, 4, "reversed", flip=31),
-            _micro("shared", verb, 4, "shuffled", multiply=13, modulus=32),
-            _micro("shared", verb, 4, "scattered", multiply=1021, modulus=4096),
-            _micro("shared", verb, 8, "scattered", multiply=509, modulus=2048),
-            _micro("shared", verb, 4, "lanes 0-6, stride 32", multiply=32, lanes=0x7F),
-            _micro("shared", verb, 4, "even lanes", lanes=EVEN),
-            _micro("shared", verb, 16, "lanes 0-6", lanes=0x7F),
-            _micro("shared", verb, 4, "20 threads", threads=20),
-            _micro("shared", verb, 4, "3 blocks of 100, stride 2", blocks=3, threads=100, multiply=2),
+            Micro("shared", verb, 4, "reversed", flip=31),
+            Micro("shared", verb, 4, "shuffled", multiply=13, modulus=32),
+            Micro("shared", verb, 4, "scattered", multiply=1021, modulus=4096),
+            Micro("shared", verb, 8, "scattered", multiply=509, modulus=2048),
+            Micro("shared", verb, 4, "lanes 0-6, stride 32", multiply=32, lanes=0x7F),
+            Micro("shared", verb, 4, "even lanes", lanes=EVEN),
+            Micro("shared", verb, 16, "lanes 0-6", lanes=0x7F),
+            Micro("shared", verb, 4, "20 threads", threads=20),
+            Micro("shared", verb, 4, "3 blocks of 100, stride 2", blocks=3, threads=100, multiply=2),
         ]
     # Lanes that share a word or a vector: these show the phases of accesses of 8 and 16 bytes.
     for size in (4, 8, 16):
         found += [
-            _micro("shared", "load", size, "all the same", multiply=0),
-            *(_micro("shared", "load", size, f"{n} the same", divide=d) for n, d in (("pairs", 2), ("fours", 4))),
-            *(_micro("shared", "load", size, f"lanes {m} apart the same", modulus=m) for m in (8, 16)),
-            _micro("shared", "load", size, "pairs the same, stride 2", divide=2, multiply=2),
+            Micro("shared", "load", size, "all the same", multiply=0),
+            *(Micro("shared", "load", size, f"{n} the same", divide=d) for n, d in (("pairs", 2), ("fours", 4))),
+            *(Micro("shared", "load", size, f"lanes {m} apart the same", modulus=m) for m in (8, 16)),
+            Micro("shared", "load", size, "pairs the same, stride 2", divide=2, multiply=2),
         ]
     for size in (8, 16):
         found += [
-            *(_micro("shared", "load", size, f"lanes {m} apart the same", modulus=m) for m in (2, 4)),
-            _micro("shared", "load", size, "even lanes", lanes=EVEN),
-            _micro("shared", "load", size, "lanes 0, 1, 4, 5, ...", lanes=0x33333333),
-            _micro("shared", "load", size, "half a warp", lanes=0xFFFF),
+            *(Micro("shared", "load", size, f"lanes {m} apart the same", modulus=m) for m in (2, 4)),
+            Micro("shared", "load", size, "even lanes", lanes=EVEN),
+            Micro("shared", "load", size, "lanes 0, 1, 4, 5, ...", lanes=0x33333333),
+            Micro("shared", "load", size, "half a warp", lanes=0xFFFF),
         ]
     return found
 
