@@ -14,7 +14,7 @@ import torch
 from helpers.ladder.checking.compare import CheckFailed, assert_close
 from helpers.practice.case_inputs import short
 from helpers.practice.cases import Check
-from helpers.practice.messages import DTYPES, arguments_from, as_bytes, result_described, result_from
+from helpers.practice.messages import DTYPES, arguments_from, as_bytes, result_described
 from helpers.practice.remote import Remote
 from kernel_xray.machine.toolchain import device
 
@@ -36,22 +36,17 @@ def problem(what: Check, function: Remote) -> str:
     return what.attested(function, what.reference) if what.attested else ""
 
 
-def _asked(function: Remote, what: str, *arguments: Any, **more: Any) -> Any:
-    reply, rest = function._call("probe", arguments, what=what, **more)
-    return result_from(reply.get("result"), rest)
-
-
 def without_numbers(function: Remote, reference: Callable) -> str:
     """Asks for the shape, dtype and device of an outer product of meta tensors."""
     for dtype in ("float32", "float64"):
         rows, columns = 1 + secrets.randbelow(1000), 1 + secrets.randbelow(1000)
-        got = _asked(function, "meta", tensors=[[[rows], dtype], [[columns], dtype]])
+        got, _ = function.ask("probe", (), what="meta", tensors=[[[rows], dtype], [[columns], dtype]])
         found = (got.device.type, short(got.dtype), list(got.shape)) if isinstance(got, torch.Tensor) else type(got)
         wanted = ("meta", dtype, [rows, columns])
         if found != wanted:
             return f"{dtype}, {rows} x {columns}, on the device meta: the result is {found}, but should be {wanted}"
         try:
-            _asked(function, "meta", tensors=[[[rows, 2], dtype], [[columns], dtype]])
+            function.ask("probe", (), what="meta", tensors=[[[rows, 2], dtype], [[columns], dtype]])
         except RuntimeError:
             continue
         return f"on the device meta, a with shape {[rows, 2]}: accepted, although the operator itself refuses it"
@@ -68,7 +63,7 @@ def gradient(*shapes: tuple[int, ...]) -> Callable[[Remote, Callable], str]:
             result = reference(x)
             grad = torch.randn(result.shape, generator=generator).to(device)
             (wanted,) = torch.autograd.grad(result, x, grad)
-            got = _asked(function, "gradient", x.detach(), grad)
+            got, _ = function.ask("probe", (x.detach(), grad), what="gradient")
             if wrong := wrong_gradient(f"{x.numel()} random elements", got, wanted, accumulation=shape[-1]):
                 return wrong
         return ""

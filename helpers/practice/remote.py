@@ -50,13 +50,11 @@ class Remote:
         self._waits = waits  # how often the host may wait in a call on a busy stream
 
     def __call__(self, *arguments: Any) -> Any:
-        reply, rest = self._call("run", arguments)
-        return result_from(reply.get("result"), rest)
+        return self.ask("run", arguments)[0]
 
     def behind_other_work(self, *arguments: Any) -> Any:
         """The call on a busy stream: see case_runner.behind_other_work."""
-        reply, rest = self._call("behind_other_work", arguments, waits=self._waits)
-        return result_from(reply.get("result"), rest)
+        return self.ask("behind_other_work", arguments, waits=self._waits)[0]
 
     def xray(
         self,
@@ -72,10 +70,9 @@ class Remote:
         """
         at = asdict(wrote) if wrote else None
         options = {"seed": seed, "who_wrote": who_wrote, "film": list(film) or False, "max_blocks": BLOCKS}
-        reply, rest = self._call("xray", arguments, wrote=at, **options)
+        result, reply = self.ask("xray", arguments, wrote=at, **options)
         lines, launches = _records(Line, reply, "lines"), _records(Launch, reply, "launches")
         faults, remarks = _records(FaultRecord, reply, "faults"), _records(FaultRecord, reply, "remarks")
-        result = result_from(reply.get("result"), rest)
         report = Report(result, lines, faults, launches, remarks, seed, _records(Writer, reply, "writers"))
         if film:
             report.recorded = Film(tuple(_records(Frame, reply, "frames")), 0)
@@ -84,8 +81,8 @@ class Remote:
 
     def far(self, length: int, width: int = 0) -> Computed:
         """What it computes in its far case at a length, in a window of a width: see far_case.py."""
-        reply, rest = self._call("far", (), length=length, width=width)
-        found, shapes = result_from(reply.get("result"), rest), reply.get("shapes")
+        found, reply = self.ask("far", (), length=length, width=width)
+        shapes = reply.get("shapes")
         if not isinstance(found, list) or not all(isinstance(x, torch.Tensor) for x in found):
             raise Malformed("its results are not tensors")
         if not isinstance(shapes, list) or [len(x.shape) for x in found] != [len(_integers(one)) for one in shapes]:
@@ -93,7 +90,8 @@ class Remote:
         left_out, touched = _integers([reply.get("left_out"), reply.get("touched")])
         return Computed(found, [tuple(shape) for shape in shapes], left_out, touched)
 
-    def _call(self, job: str, arguments: Sequence[Any], **more: Any) -> tuple[dict, memoryview]:
+    def ask(self, job: str, arguments: Sequence[Any], **more: Any) -> tuple[Any, dict]:
+        """The result of a job of answering.py, and the reply that describes it."""
         given = Storages(arguments)
         header = {"do": job, "arguments": given.arguments, "storages": given.described, **more}
         reply, body = self._ask(header, given.parts())
@@ -104,7 +102,7 @@ class Remote:
             if kind is KernelFault:
                 raise KernelFault(text_of(reply, "message"), text_of(reply, "kind"))
             raise kind(text_of(reply, "message"))
-        return reply, given.overwrite(body)
+        return result_from(reply.get("result"), given.overwrite(body)), reply
 
 
 def text_of(reply: dict, key: str) -> str:
