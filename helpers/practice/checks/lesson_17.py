@@ -1,21 +1,17 @@
 """The checks of lesson 17: attention with a window."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import torch
 
 from helpers.practice.asked import Launched
 from helpers.practice.case_inputs import counted, normal, short
 from helpers.practice.cases import Case, Check
-
-if TYPE_CHECKING:
-    from kernel_xray.report.report import Report
+from helpers.practice.demands import at_most
 
 TOLERANCE = {"rtol": 0.03, "atol": 0.03}  # probabilities are rounded to 16 bits before they are multiplied
 COUNTED = (100, 10)  # tokens and window of the case whose reads are counted
+FEW_READS = at_most(18_000, "load", "the ranges hold too much")
 
 
 def sliding_window_reference(
@@ -32,19 +28,6 @@ def sliding_window_reference(
     return out.detach(), *torch.autograd.grad(out, leaves, grad)
 
 
-def visits_few_keys(report: Report) -> str:
-    """A demand: the kernels read little more than the window."""
-    reads = sum(line.requests for line in report.lines if (line.space, line.kind) == ("global", "load"))
-    tokens, window = COUNTED
-    most = 18_000
-    if reads <= most:
-        return ""
-    return (
-        f"the result is right, but with {tokens} tokens and a window of {window} the kernels read global memory "
-        f"{reads:,} times, where {most:,} would do: the ranges hold too much"
-    )
-
-
 def sliding_window_cases() -> Iterator[Case]:
     sizes = ((1, 1), (5, 2), (33, 1), (40, 100), (70, 7), (130, 64), (150, 33), (300, 20))  # tokens, window
     settings = [(torch.float16, *size, 64) for size in sizes]
@@ -53,7 +36,7 @@ def sliding_window_cases() -> Iterator[Case]:
     for dtype, tokens, window, d in settings:
         given = tuple(normal(1, 1, tokens, d, seed=i).to(dtype) for i in range(4))
         label = f"{short(dtype)}, {counted(tokens, 'token')}, window = {window}"
-        demand = visits_few_keys if d == 4 else None
+        demand = FEW_READS if d == 4 else None
         yield Case(label, (*given, window), {}, TOLERANCE, demand=demand, results=("out", "grad_q", "grad_k", "grad_v"))
 
 
