@@ -157,21 +157,14 @@ def judge_space(folder: Path, free: int) -> Finding:
     return Finding("build cache", "problem" if free < GIB // 8 else "note", found, why, fix)
 
 
-def torch_extensions() -> Path:
-    """Where PyTorch's own load() builds."""
-    if chosen := os.environ.get("TORCH_EXTENSIONS_DIR"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    linux = Path(base, "torch_extensions")
-    return Path.home() / "Library/Caches/torch_extensions" if sys.platform == "darwin" else linux
-
-
 def check_locks(folder: Path | None = None) -> Finding:
     """Looks for `lock` files left behind by killed builds of PyTorch's own load().
 
     folder: of the builds
     """
-    folder = folder or torch_extensions()
+    from torch._appdirs import user_cache_dir  # as cpp_extension, which may not import where something is missing
+
+    folder = folder or Path(os.environ.get("TORCH_EXTENSIONS_DIR") or user_cache_dir("torch_extensions"))
     if folder.exists() and not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK | os.R_OK)):
         why = "the course builds elsewhere, but PyTorch's own load() builds there"
         fix = 'export TORCH_EXTENSIONS_DIR="$HOME/torch_extensions"'
