@@ -135,17 +135,20 @@ class Kernel:
     def _with_tile(self, tile: int) -> Callable[[Any], Callable]:
         return lambda ops: functools.partial(getattr(ops, f"{self.name}_with").default, tile=tile)
 
-    def extension(self) -> Any:
-        """The built extension. Raises as helpers.load."""
-        return extension(self.library_name, self.files, flags=self.nvcc_flags, python_module=self.python_module)
+    def extension(self, traced: bool = False) -> Any:
+        """The built extension, perhaps for the simulator's traced mode. Raises as helpers.load."""
+        name = f"{self.library_name}_traced" if traced else self.library_name
+        return extension(name, self.files, flags=self.nvcc_flags, python_module=self.python_module, traced=traced)
+
+    def function_of(self, variant: str, built: Any) -> Callable:
+        """The function of a variant in a built extension."""
+        made = self.variants[variant]
+        return made(built) if callable(made) else getattr(built, made)
 
     def load(self) -> dict[str, Callable]:
         """Builds the extension and returns variant -> function. Raises as helpers.load."""
         built = self.extension()
-        functions = {
-            variant: function(built) if callable(function) else getattr(built, function)
-            for variant, function in self.variants.items()
-        }
+        functions = {variant: self.function_of(variant, built) for variant in self.variants}
         # Looking up an operator's overload at each call would cost microseconds.
         return {variant: getattr(function, "default", function) for variant, function in functions.items()}
 

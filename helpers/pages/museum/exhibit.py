@@ -1,6 +1,5 @@
 """The exhibits: name, family, the published mistake, its file, and the tool that finds it."""
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +9,11 @@ from typing import Any
 import torch
 from torch.nn.functional import gelu, silu
 
+from helpers.ladder.catalogue.extensions import extension
 from helpers.pages.museum import exhibit_inputs as inputs
 from helpers.pages.museum import python_bugs
 from helpers.paths import KERNELS
-from kernel_xray.build import flags, loader
+from kernel_xray.build import flags
 from kernel_xray.machine import toolchain
 
 FOLDER = KERNELS / "museum"
@@ -73,20 +73,15 @@ class Planted:
     lines: tuple[int, ...]
 
 
-@functools.cache
 def operators(family: str, traced: bool | None = None):
     """The operators of kernels/museum/FAMILY.cu. Families that would do damage are built for the traced mode.
 
     traced=False builds them for the GPU, where `units` needs compute capability 9.0.
     """
     traced = family in TRACED if traced is None else traced
-    return loader.load(
-        name=f"museum_{family}_traced" if traced else f"museum_{family}",
-        sources=[FOLDER / f"{family}.cu"],
-        extra_cuda_cflags=["-lineinfo", *FLAGS.get(family, [])],  # compute-sanitizer and ncu then name lines
-        is_python_module=False,
-        traced=traced,
-    )
+    name = f"museum_{family}_traced" if traced else f"museum_{family}"
+    lines = "-lineinfo"  # compute-sanitizer and ncu then name lines
+    return extension(name, (f"museum/{family}.cu",), flags=(lines, *FLAGS.get(family, [])), traced=traced)
 
 
 def planted(exhibit: Exhibit) -> Planted | None:

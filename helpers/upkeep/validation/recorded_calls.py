@@ -6,10 +6,9 @@ decide what they do.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,7 @@ import torch
 
 from helpers.ladder.catalogue import ALL
 from helpers.ladder.catalogue.entry import Kernel, Operator, Shape
-from helpers.paths import KERNELS, RESULTS
-from kernel_xray.build import loader
+from helpers.paths import RESULTS
 from kernel_xray.report.run import xray
 
 if TYPE_CHECKING:
@@ -44,11 +42,6 @@ class Call:
     def key(self) -> tuple:
         return self.operator.name, self.variant, self.dtype, self.shape
 
-    def function(self, extension: Any) -> Callable:
-        """The function of the built extension that the call is of."""
-        made = self.kernel.variants[self.variant]
-        return made(extension) if callable(made) else getattr(extension, made)
-
     def tensors(self) -> Sequence[torch.Tensor]:
         """Its arguments on this machine: random ones, or zeros where they are large."""
         shapes = self.operator.argument_shapes(self.shape)
@@ -58,24 +51,15 @@ class Call:
 
     def report(self, gpu: str, seconds: float, sass: bool = True, blocks: Sequence[int] = BLOCKS) -> Report:
         """The X-ray of a few blocks of each launch, in `seconds` of processor time for each attempt."""
-        function, tensors = self.function(_traced(self.kernel)), self.tensors()
+        built = self.kernel.extension(traced=True)
+        # xray traces; tiles are arguments of an overload
+        untraced = built if self.kernel.python_module else built.untraced
+        function, tensors = self.kernel.function_of(self.variant, untraced), self.tensors()
         for number in blocks:
             found = xray(function, *tensors, seed=0, blocks=number, gpu=gpu, sass=sass, seconds=seconds)
             if all(launch.even for launch in found.launches):
                 break
         return found
-
-
-@functools.cache
-def _traced(kernel: Kernel) -> Any:
-    built = loader.load(
-        f"{kernel.library_name}_bound",
-        [KERNELS / file for file in kernel.files],
-        extra_cuda_cflags=list(kernel.nvcc_flags),
-        is_python_module=kernel.python_module,
-        traced=True,
-    )
-    return built if kernel.python_module else built.untraced  # xray traces; tiles are arguments of an overload
 
 
 def recorded(least: float = 0.0) -> list[Call]:

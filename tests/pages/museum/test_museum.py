@@ -14,9 +14,10 @@ from test_nvcc import KERNELS, compile_for, needs_nvcc, together
 import helpers
 from helpers.pages import museum
 from helpers.pages.museum import FAMILIES, python_bugs
+from helpers.pages.museum import exhibit as exhibits
 from helpers.pages.museum.exhibit import LAUNCH_FAILED
 from helpers.upkeep.validation import seeds
-from kernel_xray.build import flags, loader
+from kernel_xray.build import flags
 
 pytestmark = pytest.mark.slow
 EXHIBITS = museum.EXHIBITS
@@ -196,9 +197,9 @@ def test_the_fixed_units_compute_what_they_should(traced):
 @pytest.mark.parametrize("family", ["bounds", "units"])
 def test_units_are_built_for_hopper(monkeypatch, family):
     given = {}
-    monkeypatch.setattr(loader, "load", lambda **options: given.update(options))
-    museum.operators.__wrapped__(family, traced=False)
-    assert given["extra_cuda_cflags"] == ["-lineinfo", *(flags.SM_90A if family == "units" else [])]
+    monkeypatch.setattr(exhibits, "extension", lambda name, files, **options: given.update(options))
+    museum.operators(family, traced=False)
+    assert given["flags"] == ("-lineinfo", *(flags.SM_90A if family == "units" else []))
 
 
 @needs_nvcc
