@@ -7,13 +7,12 @@ clocks as in use.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import statistics
 from collections.abc import Iterable, Sequence
 
 from helpers.paths import RESULTS
+from helpers.upkeep.validation import ncu
 
 PATH = RESULTS / "limits_vs_ncu.json"
 LEAST = 20e-6  # seconds: a shorter launch is limited by its start
@@ -40,19 +39,21 @@ _LITTLE = 0.1  # percent: less is left out
 
 def read(text: str) -> list[dict]:
     """The record of each launch in ncu's CSV: of which call, seconds, and percent of the peak of each resource."""
-    lines = [line for line in text.splitlines() if line.startswith('"')]
     records = []
-    for row in csv.DictReader(io.StringIO("\n".join(lines))):
-        told = re.search(r"<default domain>:([^:]*\|[^:]*):", "".join(filter(None, row.values())))
+    for row in ncu.rows(text):
+        told = re.search(r"<default domain>:([^:]*\|[^:]*):", "".join(row.values()))
         if not told:
-            continue  # the row of units
+            continue  # not of a call
         op, variant, dtype, *shape = told[1].split("|")
         percent: dict[str, float] = {}
         for name, value in row.items():
             if name.endswith(f".avg{_OF_PEAK}") and (resource := _resource(name.partition(".")[0])):
-                percent[resource] = max(percent.get(resource, 0.0), _number(value))
+                percent[resource] = max(percent.get(resource, 0.0), ncu.number(value) or 0.0)
         call = {"op": op, "variant": variant, "dtype": dtype, "shape": [*map(int, shape)]}
-        call |= {"kernel": _bare(row["Kernel Name"]), "seconds": _number(row["gpu__time_duration.sum"]) / 1e9}
+        call |= {
+            "kernel": _bare(row["Kernel Name"]),
+            "seconds": (ncu.number(row["gpu__time_duration.sum"]) or 0.0) / 1e9,
+        }
         records.append(call | {"ncu": {k: round(v, 1) for k, v in _ordered(percent).items() if v >= _LITTLE}})
     return records
 
@@ -61,10 +62,6 @@ def _resource(metric: str) -> str:
     if "throughput" in metric:
         return ""
     return next((name for name, pattern in RESOURCES.items() if re.search(pattern, metric)), "")
-
-
-def _number(text: str) -> float:
-    return float(text.replace(",", "") or 0)
 
 
 def _bare(kernel: str) -> str:

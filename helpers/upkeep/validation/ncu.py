@@ -1,11 +1,6 @@
-"""Nsight Compute: the command, and a reader of its CSV.
-
-The CSV follows lines of messages and has a row for each launch, or a row for each launch and counter. `parse` reads
-both forms, with or without thousands separators.
-"""
+"""Nsight Compute: the command, and a reader of its CSV, which has a row for each launch."""
 
 import csv
-import io
 import re
 import shutil
 import subprocess
@@ -112,25 +107,21 @@ def _least(rows: Sequence[Counts]) -> Counts:
     )
 
 
+def rows(text: str) -> list[dict[str, str]]:
+    """The rows of ncu's CSV, by column: one for each launch, in order. Skips the messages around it, and the units."""
+    table = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
+    whole = (row for row in table[1:] if len(row) == len(table[0]) and row[0].isdigit())
+    return [dict(zip(table[0], row, strict=True)) for row in whole]
+
+
 def parse(text: str) -> list[Counts]:
-    """The launches in ncu's CSV, in order; skips the messages around it."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
-    if start is None:
-        return []
-    table = list(csv.reader(io.StringIO("\n".join(line for line in lines[start:] if line.startswith('"')))))
-    header, body = table[0], [row for row in table[1:] if len(row) == len(table[0]) and row[0].strip().isdigit()]
-    launches: dict[int, tuple[str, dict[str, float]]] = {}
-    for row in body:
-        cells = dict(zip(header, row, strict=True))
-        _, values = launches.setdefault(int(cells["ID"]), (cells.get("Kernel Name", ""), {}))
-        if "Metric Name" in cells:
-            cells = {cells["Metric Name"]: cells["Metric Value"]}
-        for name, value in cells.items():
-            number = _number(value)
-            if number is not None:
-                values[name] = number
-    return [Counts(_added_up(values), kernel) for _, (kernel, values) in sorted(launches.items())]
+    """The counts of the launches in ncu's CSV, in order."""
+    found = []
+    for row in rows(text):
+        numbers = {name: number(value) for name, value in row.items()}
+        values = {name: value for name, value in numbers.items() if value is not None}
+        found.append(Counts(_added_up(values), row["Kernel Name"]))
+    return found
 
 
 def _added_up(values: dict[str, float]) -> dict[str, float]:
@@ -142,7 +133,8 @@ def _added_up(values: dict[str, float]) -> dict[str, float]:
     }
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """A number in a row; None for what is not one."""
     try:
         return float(text.replace(",", "").replace("'", ""))
     except ValueError:  # "n/a"

@@ -157,25 +157,10 @@ WIDE = (
     f'"0",{PLACE},"{MICRO_KERNEL}","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","1","16","1,824"\n'
     f'"1",{PLACE},"{ADD_KERNEL}","1","7","(256, 1, 1)","(391, 1, 1)","0","9.0","6,252","25,002","n/a"\n'
 )
-LONG = (
-    MESSAGES
-    + '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device",'
-    '"CC","Section Name","Metric Name","Metric Unit","Metric Value"\n'
-    + "".join(
-        f'"{i}",{PLACE},"{kernel}","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","Command line","{m}","{u}","{v}"\n'
-        for i, kernel, m, u, v in (
-            (0, MICRO_KERNEL, LD, "request", "1"),
-            (0, MICRO_KERNEL, LS, "sector", "16"),
-            (1, ADD_KERNEL, LD, "request", "6,252"),
-            (1, ADD_KERNEL, LS, "sector", "25,002"),
-        )
-    )
-)
 
 
-@pytest.mark.parametrize("text", [WIDE, LONG], ids=["a row a launch", "a row a counter"])
-def test_both_forms_of_ncu_csv_are_read(text):
-    first, second = ncu.parse(text)
+def test_the_csv_of_ncu_is_read():
+    first, second = ncu.parse(WIDE)
     assert first.kernel.startswith("void micro_global_load_kernel<uint4>(")
     assert first.values == {"global load requests": 1, "global load sectors": 16}
     assert second.values == {"global load requests": 6252, "global load sectors": 25002}
