@@ -188,12 +188,10 @@ def _region_lines(text: str, region: str, path: Path) -> tuple[int, int]:
 
 
 def highlighted(text: str) -> list[str]:
-    """HTML of each line, coloured if Pygments, which comes with Jupyter, is installed."""
-    try:
-        from pygments.lexers import CudaLexer
-        from pygments.token import STANDARD_TYPES
-    except ImportError:
-        return html.escape(text).split("\n")
+    """HTML of each line, coloured by Pygments, which comes with Jupyter."""
+    from pygments.lexers import CudaLexer
+    from pygments.token import STANDARD_TYPES
+
     lines = [""]
     for kind, value in CudaLexer(stripnl=False, ensurenl=False).get_tokens(text):
         short = STANDARD_TYPES.get(kind, "")
