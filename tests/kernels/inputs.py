@@ -1,5 +1,6 @@
 """Inputs of kernels, sources with a planted mistake, and what is built of a source."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,29 +58,44 @@ def only(dtype: torch.dtype, source: Path, folder: Path) -> Path:
     return copy
 
 
+def with_headers(source: Path) -> dict[Path, str]:
+    """A source and the headers that it includes, directly or not: path -> text."""
+    texts: dict[Path, str] = {}
+    waiting = [source]
+    while waiting:
+        path = waiting.pop().resolve()
+        if path not in texts:
+            texts[path] = path.read_text()
+            names = re.findall(r'^#include "(.+)"', texts[path], re.MULTILINE)
+            places = (folder / name for name in names for folder in (path.parent, paths.KERNELS / "include"))
+            waiting += filter(Path.exists, places)
+    return texts
+
+
 def mistaken(source: Path, good: str, bad: str, folder: Path, header: str = "") -> Path:
-    """A copy of a source in `folder`, in which, or in whose header, the only `good` is replaced by `bad`."""
-    include = paths.KERNELS / "include"
-    copied = {header} if header else set()  # and the headers that include it
-    while (
-        more := {path.name for path in include.iterdir() for name in copied if f'#include "{name}"' in path.read_text()}
-        - copied
-    ):
-        copied |= more
-    for original in (source, *(include / name for name in copied)):
-        text = original.read_text()
-        if original.name == (header or source.name):
-            assert text.count(good) == 1
-            text = text.replace(good, bad)
-        for name in copied:
-            text = text.replace(f'#include "{name}"', f'#include "{folder / name}"')
-        (folder / ("mistaken.cu" if original == source else original.name)).write_text(text)
+    """A copy of a source in `folder`, in which, or in one of whose headers, the only `good` is replaced by `bad`.
+
+    header: which one, if the source has `good` too, or several headers have it.
+    """
+    texts = with_headers(source)
+    names = [header or source.name] if header or good in source.read_text() else [p.name for p in texts]
+    (changed,) = (path for path, text in texts.items() if path.name in names and good in text)
+    assert texts[changed].count(good) == 1
+    texts[changed] = texts[changed].replace(good, bad)
+    copied = {changed.name, source.name}
+    include = r'(?<=#include ")(?:[^"]*/)?({})(?=")'
+    while more := {p.name for p, text in texts.items() if re.search(include.format("|".join(copied)), text)} - copied:
+        copied |= more  # those that include one of them
+    for path, text in texts.items():
+        if path.name in copied:
+            text = re.sub(include.format("|".join(copied)), rf"{folder}/\1", text)
+            (folder / ("mistaken.cu" if path.name == source.name else path.name)).write_text(text)
     return folder / "mistaken.cu"
 
 
 def load(name: str, source: Path, **options: Any) -> Any:
     """The operators of a source; one that includes Hopper's headers is built for that GPU alone."""
     options |= {"extra_include_paths": [paths.KERNELS], "is_python_module": False}
-    if '#include "hopper' in source.read_text():
+    if any(path.name.startswith("hopper") for path in with_headers(source)):
         options["extra_cuda_cflags"] = flags.SM_90A
     return helpers.load(name, [source], **options)

@@ -27,10 +27,11 @@ HEADERS = {
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
     "include/hopper_parts.h": (),
     "include/hopper_swapped.h": (),
-    "include/hopper_matmul.h": (),  # these six: see TESTS
+    "include/hopper_matmul.h": (),  # these seven: see TESTS
     "include/attention.h": (),
     "include/sequences.h": (),
     "include/work_tiles.h": (),
+    "include/decode_warp.h": (),
 }
 # Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
 # tests.
@@ -54,6 +55,7 @@ TESTS = {
     "include/hopper_swapped.h": ("test_hopper.py", "-kform"),
     "include/sequences.h": ("test_attention_packed.py",),
     "include/work_tiles.h": ("test_attention_hopper.py", "-kerror or window"),
+    "include/decode_warp.h": ("test_attention_decode.py",),
     "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py", "-kring or matmul_cluster"),
 }
 # Files that hold kernels and are not mutated -> why.
