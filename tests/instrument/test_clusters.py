@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import load_cases
+from simt_programs import load_cases, operators, zeros
 from test_hopper import for_hopper, in_the_simulator
 
 import helpers
@@ -19,13 +19,7 @@ def build(**options):
     return load_cases(Path(__file__).with_name("clusters.cu"), name, flags.SM_90A, **options)
 
 
-@pytest.fixture(scope="module")
-def cases():
-    return build()
-
-
-def zeros(*shape):
-    return torch.zeros(shape, dtype=torch.int32, device=helpers.device)
+cases = operators(build)
 
 
 @pytest.mark.parametrize("grid", [(2, 1, 2), (6, 1, 2), (4, 3, 6)])

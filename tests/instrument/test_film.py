@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 from running import data_of, printed_by
+from simt_programs import operators
 
 import helpers
 from helpers.paths import INSTRUMENT, KERNELS, ROOT
@@ -80,9 +81,7 @@ def tiled():
     return [xray(function, *turned, film=True) for function in (ops.matmul_tiled_unpadded, ops.matmul_tiled_padded)]
 
 
-@pytest.fixture(scope="module")
-def faulty():
-    return helpers.load("film_faulty", [FAULTY], is_python_module=False, traced=True)
+faulty = operators(helpers.load, "film_faulty", [FAULTY], is_python_module=False, traced=True)
 
 
 def test_a_film_changes_no_count(faulty):

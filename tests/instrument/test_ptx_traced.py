@@ -4,18 +4,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import line_marked, load_cases
+from simt_programs import line_marked, load_cases, operators
 
 from helpers import xray
 
 pytestmark = pytest.mark.slow  # a build to compare two forms of a load, which lesson 10 counts
 
 SOURCE = Path(__file__).with_name("ptx_traced.cu")
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load_cases(SOURCE, "ptx_traced", traced=True)
+traced = operators(load_cases, SOURCE, "ptx_traced", traced=True)
 
 
 def marked(name):

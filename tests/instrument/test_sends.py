@@ -5,31 +5,20 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import load_cases
+from simt_programs import load_cases, operators
 from test_hopper import SIMULATOR, in_the_simulator
 
 import helpers
 
+SOURCE = Path(__file__).with_name("sends.cu")
 CLUSTERS = SIMULATOR or torch.cuda.get_device_capability() >= (9, 0)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not CLUSTERS, reason="clusters need compute capability 9.0"),
 ]  # two builds; the contract and lesson 07 have kernels that send
 TYPES, WARPS = (torch.float32, torch.float64), 2
-
-
-def build(name, **options):
-    return load_cases(Path(__file__).with_name("sends.cu"), name, **options)
-
-
-@pytest.fixture(scope="module")
-def cases():
-    return build("sends")
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return build("sends_traced", traced=True)
+cases = operators(load_cases, SOURCE, "sends")
+traced = operators(load_cases, SOURCE, "sends_traced", traced=True)
 
 
 def sums(ops, dtype, blocks, clusters=1, turns=7, wrong=0):

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 import torch
 from inputs import load, mistaken
-from simt_programs import line_marked, load_cases
+from simt_programs import line_marked, load_cases, operators
 from test_hopper import BARRIERS_NOT_THERE_YET, CLUSTER_MISTAKES, SPLIT_MISTAKES, WGMMA_MISTAKES
 
 from helpers import xray
@@ -26,9 +26,7 @@ def marked(name):
     return line_marked(UNITS, name)
 
 
-@pytest.fixture(scope="module")
-def units():
-    return load_cases(UNITS, "xray_units", flags.SM_90A, traced=True)
+units = operators(load_cases, UNITS, "xray_units", flags.SM_90A, traced=True)
 
 
 # -- Small kernels: kind, a part of the message ------------------------------------------------------------------------

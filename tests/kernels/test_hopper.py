@@ -9,6 +9,7 @@ import torch
 from contract import on_a_busy_stream
 from inputs import factors, load, mistaken
 from running import run
+from simt_programs import operators
 from torch.utils import cpp_extension
 
 import helpers
@@ -316,11 +317,7 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
 PARTS = [(0, 1), (0, 2), (0, 3), (1, 2)]  # tiles that stay whole, parts of the others
 FORMS = range(24)
 SPLITS = 3  # the form whose clusters have halves of k
-
-
-@pytest.fixture(scope="module")
-def choice():
-    return load("choice", KERNELS / "matmul" / "13_choice.cu")
+choice = operators(load, "choice", KERNELS / "matmul" / "13_choice.cu")
 
 
 def possible(a):

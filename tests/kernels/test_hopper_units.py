@@ -3,6 +3,7 @@
 import pytest
 import torch
 from inputs import load
+from simt_programs import operators
 from test_hopper import for_hopper
 
 import helpers
@@ -10,16 +11,8 @@ from helpers.paths import KERNELS
 
 pytestmark = [pytest.mark.slow, for_hopper]
 SOURCE = KERNELS / "hopper_units.cu"
-
-
-@pytest.fixture(scope="module")
-def units():
-    return load("hopper_units", SOURCE)
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load("hopper_units_traced", SOURCE, traced=True)
+units = operators(load, "hopper_units", SOURCE)
+traced = operators(load, "hopper_units_traced", SOURCE, traced=True)
 
 
 def matrix(rows, columns):

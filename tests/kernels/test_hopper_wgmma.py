@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import load_cases
+from simt_programs import load_cases, operators
 from test_hopper import for_hopper, in_the_simulator
 
 import helpers
@@ -16,16 +16,8 @@ SOURCE = Path(__file__).parent / "hopper_wgmma.cu"
 FORMS = [(False, False, False), (False, True, False), (True, False, False), (True, True, False)]
 FORMS += [(False, False, True), (False, True, True)]
 NOTHING, NO_WAIT_FOR_TILE, PANEL, STEP, TURNED, NO_WAIT, FLAT = range(7)
-
-
-@pytest.fixture(scope="module")
-def products():
-    return load_cases(SOURCE, "hopper_wgmma", flags.SM_90A)
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load_cases(SOURCE, "hopper_wgmma_traced", traced=True)
+products = operators(load_cases, SOURCE, "hopper_wgmma", flags.SM_90A)
+traced = operators(load_cases, SOURCE, "hopper_wgmma_traced", traced=True)
 
 
 def given(n, a_turned, b_turned, rows):

@@ -4,22 +4,15 @@ import re
 
 import numpy as np
 import pytest
+from simt_programs import operators
 
 import helpers
 from helpers.pages.museum.exhibit import LAUNCH_FAILED
 from helpers.paths import KERNELS
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def island():
-    return helpers.load("island", [KERNELS / "island.cu"])
-
-
-@pytest.fixture(scope="module")
-def wrong():
-    return helpers.load("island_wrong", [KERNELS / "wrong" / "island.cu"])
+island = operators(helpers.load, "island", [KERNELS / "island.cu"])
+wrong = operators(helpers.load, "island_wrong", [KERNELS / "wrong" / "island.cu"])
 
 
 def arrays(*shape):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from inputs import needs_far_memory, randn
+from simt_programs import operators
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -12,16 +13,8 @@ from helpers.ladder.checking.checker import check
 SUMS = ("row_sum_one", "row_sum_tree", "row_sum_warp", "row_sum_block", "row_sum_slices", "row_sum_cluster")
 SHAPES = [(0, 5), (2, 0), (1, 1), (3, 31), (4, 32), (257, 33), (7, 255), (2, 257), (9, 1025), (1, 40_003)]
 SIZES = (0, 1, 31, 32, 33, 255, 256, 257, 1001)
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return extension("reductions_traced", ("reductions.cu",), traced=True)
-
-
-@pytest.fixture(scope="module")
-def wrong_traced():
-    return extension("reductions_wrong_traced", ("wrong/reductions.cu",), traced=True)
+traced = operators(extension, "reductions_traced", ("reductions.cu",), traced=True)
+wrong_traced = operators(extension, "reductions_wrong_traced", ("wrong/reductions.cu",), traced=True)
 
 
 def row_sum(x):

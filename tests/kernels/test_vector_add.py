@@ -3,6 +3,7 @@
 import pytest
 import torch
 from inputs import randn
+from simt_programs import operators
 
 import helpers
 from helpers.ladder.checking.checker import CheckFailed, check
@@ -10,16 +11,12 @@ from helpers.ladder.pytorch.operators import library
 
 VERSIONS = ["vector_add_simple", "vector_add_grid_stride", "vector_add"]
 SIZES = [0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 1023, 1024, 1025, 4096 * 128 + 3]
+hello = operators(library, "hello_grid", "hello_grid.cu")
 
 
 @pytest.fixture(scope="module")
 def pair():
     return randn(2, max(SIZES) + 8).unbind(0)
-
-
-@pytest.fixture(scope="module")
-def hello():
-    return library("hello_grid", "hello_grid.cu")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import pytest
 import torch
-from simt_programs import CASES, load_cases
+from simt_programs import CASES, load_cases, operators
 
 import kernel_xray
 
@@ -26,11 +26,7 @@ HALF, BFLOAT = torch.float16, torch.bfloat16
 INTEGERS = (torch.int8, torch.uint8)
 TYPES = ((BFLOAT, torch.float32), (HALF, torch.float32), (HALF, HALF), *((dtype, torch.int32) for dtype in INTEGERS))
 FORMAT = {HALF: (10, 15), BFLOAT: (7, 127), "tf32": (10, 127)}  # fraction bits, bias
-
-
-@pytest.fixture(scope="module")
-def ops():
-    return load_cases(CASES / "tensor_core.cu", "simt_case_tensor_core", ["-arch=native"])
+ops = operators(load_cases, CASES / "tensor_core.cu", "simt_case_tensor_core", ["-arch=native"])
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from simt_programs import CASES, line_marked, load_case
+from simt_programs import CASES, line_marked, load_case, operators
 
 from kernel_xray import xray
 
@@ -17,11 +17,7 @@ WRONG = {
     "no barrier after one thread's wait": ("read", "a read of .* which a kernel before writes"),
     "an input is overwritten": ("overwrite", "a write to .* which a kernel before reads"),
 }
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load_case("early_launch", traced=True)
+traced = operators(load_case, "early_launch", traced=True)
 
 
 def run(traced, how, seed=0, middle=0):

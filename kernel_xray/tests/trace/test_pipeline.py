@@ -4,7 +4,7 @@ import re
 
 import pytest
 import torch
-from simt_programs import CASES, assert_matches, line_marked, load_case
+from simt_programs import CASES, assert_matches, line_marked, load_case, operators
 
 from kernel_xray import xray
 
@@ -40,11 +40,7 @@ MISTAKES = {
     ),
     "one thread releases a stage that others read": ("race", ["corner"], "a read of .* load of a tile"),
 }
-
-
-@pytest.fixture(scope="module")
-def traced():
-    return load_case("ptx_pipeline", traced=True)
+traced = operators(load_case, "ptx_pipeline", traced=True)
 
 
 def run(traced, wrong, seed, **options):
