@@ -69,6 +69,13 @@ CASE(dynamic_shared) {
 // ------------------------------------------------------------------------------------------------------------------
 // Cooperative grids
 
+// Launches a kernel as one, with the arguments that the case has for it.
+#define COOPERATIVE(kernel, grid, block)                                                     \
+  call.with_arguments_of(kernel, [&](auto... arguments) {                                    \
+    void* addresses[] = {&arguments...};                                                     \
+    EXPECT_SUCCESS(cudaLaunchCooperativeKernel(kernel, dim3(grid), dim3(block), addresses)); \
+  })
+
 // Each round a block adds what its left neighbour had in the round before. Local variables, shared memory and barriers
 // of the block have to survive the grid's barrier.
 __global__ void ring_kernel(int* values, int* sums, int rounds) {
@@ -92,7 +99,7 @@ __global__ void ring_kernel(int* values, int* sums, int rounds) {
 // values int[blocks], sums int[blocks]; number 0: threads per block, 1: rounds
 CASE(ring) {
   int *values = call.data<int>(0), *sums = call.data<int>(1);
-  int rounds = static_cast<int>(call.number(1));
+  int rounds = call.n(1);
   void* arguments[] = {&values, &sums, &rounds};
   EXPECT_SUCCESS(
       cudaLaunchCooperativeKernel((void*)ring_kernel, dim3(call.size(0)), dim3(call.number(0)), arguments, 0, nullptr));
@@ -115,7 +122,7 @@ __global__ void total_kernel(const int* in, int n, unsigned long long* partial, 
 CASE(full_device) {
   const int* in = call.data<int>(0);
   auto* total = call.data<unsigned long long>(1);
-  int n = call.size(0), threads = static_cast<int>(call.number(0)), of_sm = 0, sms = 0, cooperative = 0;
+  int n = call.size(0), threads = call.n(0), of_sm = 0, sms = 0, cooperative = 0;
   EXPECT_SUCCESS(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, 0));
   EXPECT(cooperative == 1);
   EXPECT_SUCCESS(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
@@ -139,11 +146,7 @@ __global__ void leaving_kernel(int* out) {
   if (threadIdx.x == 2) out[gridDim.x + blockIdx.x] = out[(blockIdx.x + 1) % gridDim.x];
 }
 
-CASE(leaving) {
-  int* out = call.data<int>(0);
-  void* arguments[] = {&out};
-  EXPECT_SUCCESS(cudaLaunchCooperativeKernel(leaving_kernel, dim3(call.size(0) / 2), dim3(64), arguments));
-}
+CASE(leaving) { COOPERATIVE(leaving_kernel, call.size(0) / 2, 64); }
 
 __global__ void valid_kernel(int* out) { out[0] = cg::this_grid().is_valid(); }
 
@@ -179,12 +182,7 @@ __global__ void missing_kernel(int first, bool half) {
   cg::this_grid().sync();
 }
 
-CASE(missing) {
-  int first = static_cast<int>(call.number(0));
-  bool half = call.number(1) != 0;
-  void* arguments[] = {&first, &half};
-  EXPECT_SUCCESS(cudaLaunchCooperativeKernel((void*)missing_kernel, dim3(3), dim3(64), arguments));
-}
+CASE(missing) { COOPERATIVE(missing_kernel, 3, 64); }
 
 __global__ void outside_kernel(int* out, int index) {
   cg::this_grid().sync();
@@ -203,11 +201,7 @@ __global__ void endless_kernel(volatile int* go) {
   while (*go) cg::this_grid().sync();
 }
 
-CASE(endless) {
-  int* go = call.data<int>(0);
-  void* arguments[] = {&go};
-  EXPECT_SUCCESS(cudaLaunchCooperativeKernel((void*)endless_kernel, dim3(3), dim3(64), arguments));
-}
+CASE(endless) { COOPERATIVE(endless_kernel, 3, 64); }
 
 // A race: the neighbour's value is read without the grid's barrier between.
 __global__ void race_kernel(int* values, int* out, bool barrier) {
@@ -217,8 +211,8 @@ __global__ void race_kernel(int* values, int* out, bool barrier) {
 }
 
 CASE(race) {
-  int *values = call.data<int>(0), *out = call.data<int>(1);
-  bool barrier = call.number(0) != 0;
+  int *values = call.ints(0), *out = call.ints(1);
+  bool barrier = call.n(0);
   void* arguments[] = {&values, &out, &barrier};
   EXPECT_SUCCESS(cudaLaunchCooperativeKernel((void*)race_kernel, dim3(call.size(0)), dim3(call.number(1)), arguments));
 }
