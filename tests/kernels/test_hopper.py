@@ -46,10 +46,15 @@ def matmul(request):
     return build(file.stem[3:], file, request.param)
 
 
-def copied(folder):
-    """The kernels in a folder of their own."""
+def mistaken_choice(source, file, good, bad, folder, **options):
+    """The operators of a source in a copy of all kernels, in whose `file` the only `good` is replaced by `bad`."""
     ignored = shutil.ignore_patterns("solutions", "wrong", "museum")
-    return Path(shutil.copytree(KERNELS, folder / "kernels", ignore=ignored))
+    copy = Path(shutil.copytree(KERNELS, folder / "kernels", ignore=ignored))
+    text = (copy / file).read_text()
+    assert text.count(good) == 1
+    (copy / file).write_text(text.replace(good, bad))
+    options |= {"extra_include_paths": [copy / "include"], "is_python_module": False}
+    return helpers.load(f"mistaken_{source.stem}", [copy / source.relative_to(KERNELS)], **options)
 
 
 def right(matmul, m, n, k):
@@ -317,7 +322,8 @@ def test_a_mistake_ends_in_a_wrong_product_or_a_fault(rung, mistake, good, bad, 
 PARTS = [(0, 1), (0, 2), (0, 3), (1, 2)]  # tiles that stay whole, parts of the others
 FORMS = range(24)
 SPLITS = 3  # the form whose clusters have halves of k
-choice = operators(load, "choice", KERNELS / "matmul" / "13_choice.cu")
+CHOICE = KERNELS / "matmul" / "13_choice.cu"
+choice = operators(load, "choice", CHOICE)
 
 
 def possible(a):
@@ -360,43 +366,32 @@ def test_a_form_that_does_not_exist_is_refused(choice, given, message):
 
 @in_the_simulator
 def test_the_xray_of_each_form_is_silent():
-    matmul_as = load("choice_traced", KERNELS / "matmul" / "13_choice.cu", traced=True).matmul_as
+    matmul_as = load("choice_traced", CHOICE, traced=True).matmul_as
     a, b = (x.cpu() for x in factors(70, 136, 328, torch.bfloat16))
     for form, whole, parts in possible(a):
         report = helpers.xray(matmul_as, a, b, form, whole, parts)
         assert report.faults == [], (form, whole, parts)
 
 
+CLUSTER, OF_PARTS, SWAPPED = "matmul/12_cluster.cu", "include/hopper_parts.h", "include/hopper_swapped.h"
 FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
-    "a part twice": (0, 3, "include/hopper_parts.h", "int(int64_t(i) * steps / count)", "0"),
-    "one part missing": (5, 3, "include/hopper_parts.h", "part < (inside ?", "part + 1 < (inside ?"),
-    "one place for all parts": (10, 3, "include/hopper_parts.h", "int64_t(part.slot) * elements", "0 * elements"),
-    "panels of two tiles in one buffer": (1, 1, "matmul/12_cluster.cu", "panels[(stored + store) %", "panels[store %"),
+    "a part twice": (0, 3, OF_PARTS, "int(int64_t(i) * steps / count)", "0"),
+    "one part missing": (5, 3, OF_PARTS, "part < (inside ?", "part + 1 < (inside ?"),
+    "one place for all parts": (10, 3, OF_PARTS, "int64_t(part.slot) * elements", "0 * elements"),
+    "panels of two tiles in one buffer": (1, 1, CLUSTER, "panels[(stored + store) %", "panels[store %"),
     "rows that nobody wrote": (4, 1, "matmul/12_split.cu", "i < zeros * F::stages", "i < 0"),
-    "panels that nobody wrote": (0, 1, "matmul/12_cluster.cu", "filled < F::stages ? INT_MAX : n", "n"),
-    "rows for one block": (17, 1, "include/hopper_swapped.h", "load<F::across>(", "load<1>("),
+    "panels that nobody wrote": (0, 1, CLUSTER, "filled < F::stages ? INT_MAX : n", "n"),
+    "rows for one block": (17, 1, SWAPPED, "load<F::across>(", "load<1>("),
     "columns for one block": (
         15,
         1,
-        "include/hopper_swapped.h",
+        SWAPPED,
         "load<F::down>(stage.b[p][line], b, full, step",
         "load<1>(stage.b[p][line], b, full, step",
     ),
-    "a stage that a neighbour still reads": (
-        12,
-        1,
-        "include/hopper_swapped.h",
-        "shared.init(F::cluster * ",
-        "shared.init(",
-    ),
-    "the next 8 x 8 of the sums": (
-        14,
-        1,
-        "include/hopper_swapped.h",
-        "epilogue({sums[2], sums[3]}",
-        "epilogue({sums[0], sums[3]}",
-    ),
-    "sums as c lies": (11, 3, "include/hopper_swapped.h", "(j / 4 * 8 + j % 2) * columns", "(j / 4 * 8 + j % 2) * 8"),
+    "a stage that a neighbour still reads": (12, 1, SWAPPED, "shared.init(F::cluster * ", "shared.init("),
+    "the next 8 x 8 of the sums": (14, 1, SWAPPED, "epilogue({sums[2], sums[3]}", "epilogue({sums[0], sums[3]}"),
+    "sums as c lies": (11, 3, SWAPPED, "(j / 4 * 8 + j % 2) * columns", "(j / 4 * 8 + j % 2) * 8"),
 }
 
 
@@ -404,13 +399,7 @@ FORM_MISTAKES = {  # of which form, with how many parts: what is wrong
 @pytest.mark.parametrize("mistake", FORM_MISTAKES)
 def test_a_mistake_in_a_form_is_found(mistake, tmp_path):
     form, parts, file, good, bad = FORM_MISTAKES[mistake]
-    wrong = copied(tmp_path) / file
-    text = wrong.read_text()
-    assert text.count(good) == 1
-    wrong.write_text(text.replace(good, bad))
-    source = tmp_path / "kernels" / "matmul" / "13_choice.cu"
-    options = {"extra_include_paths": [tmp_path / "kernels" / "include"], "traced": True, "is_python_module": False}
-    mistaken_as = helpers.load("mistaken_choice", [source], **options).matmul_as
+    mistaken_as = mistaken_choice(CHOICE, file, good, bad, tmp_path, traced=True).matmul_as
     m, n, k = (8, 192 * 70, 8) if "two tiles" in mistake else (40, 136, 328)  # 70 tiles are two for a cluster
     a, b = (x.cpu() for x in factors(m, n, k, torch.bfloat16))
     report = helpers.xray(mistaken_as, a, b, form, 0, parts)

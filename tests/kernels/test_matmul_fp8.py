@@ -7,7 +7,7 @@ import torch
 from contract import on_a_busy_stream
 from inputs import mistaken, randn
 from simt_programs import load_cases
-from test_hopper import SIMULATOR, build, copied, for_hopper, in_the_simulator
+from test_hopper import CLUSTER, SIMULATOR, SWAPPED, build, for_hopper, in_the_simulator, mistaken_choice
 
 import helpers
 from helpers.ladder.catalogue.fp8 import FLOAT8, MATMUL_FP8, factors, quantised, terms
@@ -196,7 +196,7 @@ def test_the_xray_of_each_form_is_silent():
         assert helpers.xray(matmul_as, *arguments, *form).faults == [], form
 
 
-CLUSTER, SWAPPED, EPILOGUE = "matmul/12_cluster.cu", "include/hopper_swapped.h", "include/hopper_epilogue.h"
+EPILOGUE = "include/hopper_epilogue.h"
 FORM_MISTAKES = {  # of which form: what is wrong
     "b by rows, in a tile of 256": (0, CLUSTER, "if (F::e4m3) row = column + line, column = step * kK;", ""),
     "b by rows": (2, SWAPPED, "if (F::e4m3) {", "if (false) {"),
@@ -210,11 +210,7 @@ FORM_MISTAKES = {  # of which form: what is wrong
 @pytest.mark.parametrize("mistake", FORM_MISTAKES)
 def test_a_mistake_in_a_form_is_found(mistake, tmp_path):
     form, file, good, bad = FORM_MISTAKES[mistake]
-    wrong = copied(tmp_path) / file
-    assert wrong.read_text().count(good) == 1
-    wrong.write_text(wrong.read_text().replace(good, bad))
-    options = {"extra_include_paths": [tmp_path / "kernels" / "include"], "is_python_module": False}
-    matmul_as = helpers.load("mistaken_choice_fp8", [tmp_path / "kernels" / CHOICE.name], **options).matmul_fp8_as
+    matmul_as = mistaken_choice(CHOICE, file, good, bad, tmp_path).matmul_fp8_as
     with pytest.raises((helpers.CheckFailed, helpers.KernelFault)):
         check(lambda *arguments: matmul_as(*arguments, form, 0, 1), 300, 264, 400)
 
