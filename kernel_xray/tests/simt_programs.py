@@ -45,6 +45,13 @@ def load_cases(source, name, flags=(), **options):
     return kernel_xray.load(name, [str(source)], extra_cuda_cflags=list(flags), **options)
 
 
+def run(case, tensors, numbers):
+    """The tensors, on this machine's device for a call of the case, as they are after it."""
+    moved = [tensor.to(kernel_xray.device) for tensor in tensors]
+    case(moved, list(numbers))
+    return [tensor.cpu() for tensor in moved]
+
+
 # Each includes other files of CASES: the simulator compiles these in half the time that they take one by one.
 TOGETHER = ("features", "halves", "ptx", "asynchronous")
 

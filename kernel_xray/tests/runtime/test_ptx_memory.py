@@ -4,6 +4,7 @@ import struct
 
 import numpy as np
 import pytest
+import simt_programs
 import torch
 
 import kernel_xray
@@ -13,9 +14,7 @@ HOPPER = SIMULATOR or torch.cuda.get_device_capability() >= (9, 0)
 
 
 def run(built, case, *tensors, numbers=()):
-    moved = [torch.as_tensor(t).to(kernel_xray.device) for t in tensors]
-    getattr(built("ptx_memory"), case)(moved, list(numbers))
-    return [t.cpu() for t in moved]
+    return simt_programs.run(getattr(built("ptx_memory"), case), map(torch.as_tensor, tensors), numbers)
 
 
 def zeros(*shape, dtype=torch.int32):

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from simt_programs import CASES, assert_matches, line_marked, load_cases, operators
+from simt_programs import CASES, assert_matches, line_marked, load_cases, operators, run
+from test_ptx_units import integers
 
 import kernel_xray
 from kernel_xray import xray
@@ -23,10 +24,6 @@ unit = operators(load_cases, SOURCE, "simt_case_ptx_tcgen05", () if SIMULATOR el
 traced = operators(load_cases, SOURCE, "simt_case_ptx_tcgen05_traced", traced=True)
 
 
-def integers(dtype, *shape):
-    return torch.randint(0 if dtype == UINT8 else -4, 5, shape).float().to(dtype)
-
-
 def tile(lines):
     """The bytes of lines of 128 bytes with the swizzle of 128 bytes: the line's number changes the places of pieces."""
     pieces = lines.contiguous().view(torch.uint8).view(len(lines), 8, 16)
@@ -43,12 +40,6 @@ def types_of(a, b, of_sums, m, n, a_transposed=0, b_transposed=0, negative=0):
     """An instruction descriptor."""
     formats = KINDS[a][1] << 7 | KINDS[b][1] << 10 | SUMS[of_sums] << 4
     return formats | negative << 13 | a_transposed << 15 | b_transposed << 16 | n // 8 << 17 | m // 16 << 24
-
-
-def run(case, tensors, numbers):
-    moved = [tensor.to(kernel_xray.device) for tensor in tensors]
-    case(moved, list(numbers))
-    return [tensor.cpu() for tensor in moved]
 
 
 def product(a, b, of_sums=TF32, m=128, negative=0, b_transposed=0):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from simt_programs import load_case, operators
+from simt_programs import load_case, operators, run
 
 import kernel_xray
 from kernel_xray.build import flags
@@ -18,12 +18,6 @@ BYTES = {UINT8: 1, UINT16: 2, UINT32: 4, FLOAT32: 4, FLOAT64: 8}
 INVALID, NOT_SUPPORTED = 1, 801
 
 units = operators(load_case, "ptx_units", flags.SM_90A)
-
-
-def run(case, tensors, numbers):
-    moved = [tensor.to(kernel_xray.device) for tensor in tensors]
-    case(moved, list(numbers))
-    return [tensor.cpu() for tensor in moved]
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from operator import xor
 
 import numpy as np
 import pytest
+import simt_programs
 import torch
 from simt_programs import load_case, operators
 from test_simt_tensor_core import model
@@ -22,9 +23,7 @@ ops = operators(load_case, "ptx_warp", ["-arch=native"])
 
 
 def run(ops, case, *arrays, numbers=()):
-    tensors = [torch.from_numpy(a.copy()).to(kernel_xray.device) for a in arrays]
-    getattr(ops, case)(tensors, list(numbers))
-    return tensors[-1].cpu().numpy()
+    return simt_programs.run(getattr(ops, case), map(torch.tensor, arrays), numbers)[-1].numpy()
 
 
 def test_special_registers(ops):
