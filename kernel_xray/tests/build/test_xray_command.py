@@ -17,23 +17,7 @@ from kernel_xray.report.sarif import OVER_BUDGET, RULES, as_sarif
 HERE = Path(__file__).parent
 SCHEMA = HERE.parents[1] / "docs" / "xray.schema.json"
 SCALE = "ops.scale(torch.randn(1024), 2.0, {})"
-PROGRAM = r"""
-#include <cuda_runtime.h>
-#include <cstdio>
-#include <cstdlib>
-__global__ void fill(int* out, int n) {
-  int i = threadIdx.x;
-  if (i < n) out[i] = i;
-}
-int main(int argc, char** argv) {
-  int n = argc > 1 ? atoi(argv[1]) : 32;
-  int* out;
-  cudaMalloc(&out, 32 * sizeof(int));
-  fill<<<1, 64>>>(out, n);
-  if (cudaDeviceSynchronize() != cudaSuccess) puts("the kernel failed");
-  return argc > 2 ? atoi(argv[2]) : 0;
-}
-"""
+PROGRAM = HERE / "programs" / "traced.cu"  # which test_programs.py builds too
 
 
 @pytest.fixture(autouse=True)
@@ -255,18 +239,17 @@ def test_set_up_statements_and_files(xray, tmp_path):
 
 
 def test_a_program(xray):
-    file = HERE / "programs" / "traced.cu"  # which test_programs.py builds too
-    status, out, err = xray(file, "--args", "cost")
+    status, out, err = xray(PROGRAM, "--args", "cost")
     assert status == 0
     assert "xray: no faults; worst line " in err
     assert "copy_kernel<<<4, 256>>>" in out
-    status, out, _ = xray(file, "--args", "outside")
+    status, out, _ = xray(PROGRAM, "--args", "outside")
     assert status == 1
     assert "out-of-bounds" in out
-    status, _, err = xray(file, "--args", "exit 2")
+    status, _, err = xray(PROGRAM, "--args", "exit 2")
     assert status == 1
     assert "traced: exit status 6" in err
-    status, _, err = xray(file, "--call", "ops.f()")
+    status, _, err = xray(PROGRAM, "--call", "ops.f()")
     assert status == 2
     assert "has a main() and no operators" in err
 
@@ -277,16 +260,14 @@ def test_a_film(xray, tmp_path):
     assert status == 0
     assert err.endswith(f"wrote {page}\nxray: no faults; worst line strided.cu:{line_of('scaled')}: 12% efficient\n")
     assert "A warp through scale_kernel" in page.read_text()
-    program = tmp_path / "fill.cu"
-    program.write_text(PROGRAM)
-    status, _, err = xray(program, "--film", page)
+    status, _, err = xray(PROGRAM, "--film", page)
     assert status == 2
     assert "--film is for extensions" in err
 
 
 def test_a_failed_build_shows_the_compilers_message(xray, tmp_path):
     file = tmp_path / "broken.cu"
-    file.write_text(PROGRAM.replace("int i = threadIdx.x;", "int i = threadIdx.x"))
+    file.write_text("__global__ void fill(int* out) {\n  int i = threadIdx.x\n  out[i] = i;\n}\nint main() {}\n")
     status, out, err = xray(file)
     assert (status, out) == (2, "")
-    assert "broken.cu:7: error:" in err or "broken.cu:6: error:" in err
+    assert "broken.cu:3: error:" in err or "broken.cu:2: error:" in err
