@@ -5,14 +5,13 @@ here. Three changes are made throughout: `device="cuda"` is `kernel_xray.device`
 `assert` or `torch.testing` replaces a printed result of `allclose`.
 """
 
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from simt_programs import side_by_side
 from torch.autograd import gradcheck
 
 import kernel_xray
@@ -50,11 +49,10 @@ def _load(name, *sources, **options):
 @pytest.fixture(scope="module")
 def built():
     """A function from a key of BUILDS to its module. All are built; a failure fails its own tests."""
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        # Longest first: those with two translation units of torch/extension.h.
-        order = sorted(BUILDS, key=lambda key: key not in ("004", "001 inline"))
-        futures: dict[str, Future] = {key: pool.submit(BUILDS[key]) for key in order}
-        yield lambda key: futures[key].result()
+    # Longest first: those with two translation units of torch/extension.h.
+    order = sorted(BUILDS, key=lambda key: key not in ("004", "001 inline"))
+    with side_by_side(lambda key: BUILDS[key](), order) as modules:
+        yield modules
 
 
 def randn(*shape, **options):

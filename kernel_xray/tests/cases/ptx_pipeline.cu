@@ -187,10 +187,7 @@ __global__ void copied_kernel(const char* a, const char* b, float* c, char* of_s
     UNIT("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" :: : "memory");
   }
 }
-CASE(copied) {
-  copied_kernel<<<1, kConsumers>>>(call.data<char>(0), call.data<char>(1), call.data<float>(2), call.data<char>(3),
-                                   call.n(0));
-}
+CASE_OF(copied, 1, kConsumers)
 
 // Three warp groups share the registers of a block: one gives some up, the others ask for more.
 enum Share { kFits, kInTwoSteps, kOneAsks, kTooMany };

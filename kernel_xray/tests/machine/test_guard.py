@@ -7,9 +7,9 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -149,25 +149,17 @@ def test_a_build_that_ends_by_itself_leaves_other_processes_alone(tmp_path):
 @pytest.mark.slow  # waits for the limit; a build over it is above
 def test_of_two_builds_in_threads_only_the_one_over_its_limit_ends(mark, monkeypatch, tmp_path):
     monkeypatch.setenv("KERNEL_XRAY_BUILD_MEMORY", "0.2")
-    ended = {}
 
     def build(name, code):
         (tmp_path / name).mkdir()
-        try:
-            with guard.build(tmp_path / name, MemoryError):
-                subprocess.run(python(code), cwd=tmp_path / name, check=True)
-            ended[name] = "by itself"
-        except MemoryError as error:
-            ended[name] = str(error)
+        with guard.build(tmp_path / name, MemoryError):
+            subprocess.run(python(code), cwd=tmp_path / name, check=True)
 
-    codes = {"large": GROWS, "small": "import time; time.sleep(3)"}
-    threads = [threading.Thread(target=build, args=pair) for pair in codes.items()]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert "GB of memory" in ended["large"]
-    assert ended["small"] == "by itself"
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        large, small = pool.submit(build, "large", GROWS), pool.submit(build, "small", "import time; time.sleep(3)")
+    with pytest.raises(MemoryError, match="GB of memory"):
+        large.result()
+    small.result()  # ended by itself
     assert left(mark) == []
 
 
@@ -326,22 +318,14 @@ def end_at_random(kind, way, rng, folder, mark):
         parent.wait(60)
 
 
-def rounds(count, folder, mark):
+@pytest.mark.slow  # starts and kills for seconds; one way to end is in each test above
+@pytest.mark.parametrize("count", [5, 60])
+def test_no_process_remains_after_random_ends_of_its_parent(mark, tmp_path, count):
     rng = random.Random(count)
     for i in range(count):
         kind, way = KINDS[i % len(KINDS)], WAYS[i % len(WAYS)]
-        end_at_random(kind, way, rng, folder, mark)
+        end_at_random(kind, way, rng, tmp_path, mark)
         assert left(mark) == [], f"round {i}: {kind}, {way}"
-
-
-@pytest.mark.slow  # starts and kills for seconds; one way to end is in each test above
-def test_no_process_remains_whatever_ended_its_parent(mark, tmp_path):
-    rounds(5, tmp_path, mark)
-
-
-@pytest.mark.slow
-def test_no_process_remains_after_60_random_ends(mark, tmp_path):
-    rounds(60, tmp_path, mark)
 
 
 def test_the_census_sees_what_remains(mark):

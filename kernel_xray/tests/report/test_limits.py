@@ -1,11 +1,11 @@
 """The least time of a launch: what its bounds are made of, each beside a case in which it has to be another."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from simt_programs import load_cases, operators
+from simt_programs import operators
+from test_xray import load
 
 from kernel_xray.report import gpu_models
 from kernel_xray.report.facts import CP_ASYNC, Issued, Launch, Line, Products
@@ -14,7 +14,6 @@ from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
 from kernel_xray.runtime.libsimt import is_clang
 
-HERE = Path(__file__).parent
 LAUNCH = Launch(
     "k", "k.cu", 1, (132, 1, 1), (256, 1, 1), 132, 132, 32.0, 0, 0,
     sectors_read=150_000_000, sectors_written=1_638_400, sectors_readable=150_000_000,
@@ -25,10 +24,6 @@ UNITS = ("issue", "float32", "float64", "integer", "special", "bits", "mma")
 COMPUTES = [Issued("k", unit, 132 * 64_000) for unit in UNITS]
 MICROSECOND = 1e-6
 DRAM = 4.8e9 / gpu_models.find("h200").dram_bytes_per_second  # seconds for what LAUNCH reads
-
-
-def load(name):
-    return load_cases(HERE / f"{name}.cu", f"xray_{name}", traced=True)
 
 
 metrics = operators(load, "metrics")

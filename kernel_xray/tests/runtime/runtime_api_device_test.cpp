@@ -207,9 +207,6 @@ void functions() {
   same("allow too much", cudaFuncSetAttribute(kernel, opt_in, 227 * 1024 + 1), cudaErrorInvalidValue);
   same("no kernel", cudaFuncSetAttribute(static_cast<const void*>(nullptr), opt_in, 0), cudaErrorInvalidDeviceFunction);
   same("as a pointer", cudaFuncSetAttribute(address, opt_in, 50 * 1024), cudaSuccess);
-  constexpr auto larger_clusters = cudaFuncAttributeNonPortableClusterSizeAllowed;
-  same("larger clusters", cudaFuncSetAttribute(kernel, larger_clusters, 1), cudaSuccess);
-  same("neither yes nor no", cudaFuncSetAttribute(kernel, larger_clusters, 2), cudaErrorInvalidValue);
   cudaFuncAttributes attributes;
   same("attributes", cudaFuncGetAttributes(&attributes, kernel), cudaSuccess);
   same("attribute of the kernel", attributes.maxDynamicSharedSizeBytes, 50 * 1024);

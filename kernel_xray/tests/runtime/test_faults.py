@@ -1,7 +1,7 @@
 """runtime/faults.py: the bridge between simulator and PyTorch, which a process can load only once."""
 
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from types import ModuleType
 
@@ -18,10 +18,6 @@ def test_threads_that_install_at_once_load_the_bridge_once(monkeypatch):
         return loaded[0]
 
     monkeypatch.setattr(faults, "_installed", load)
-    found: list[ModuleType] = []
-    threads = [threading.Thread(target=lambda: found.append(faults.install())) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        found = list(pool.map(lambda _: faults.install(), range(4)))
     assert len(loaded) == 1 and found == loaded * 4

@@ -25,16 +25,13 @@ def run(traced, how, seed=0, middle=0):
     return xray(traced.early_launch, [given, *torch.zeros(3, 256)], [how, middle], seed=seed)
 
 
-@pytest.mark.parametrize("how", range(len(RIGHT)), ids=RIGHT)
-def test_a_kernel_that_waits_is_silent(traced, how):
-    for seed in range(3):
-        assert run(traced, how, seed).faults == []
+SEEDS = [range(3), pytest.param(range(3, 100), marks=pytest.mark.slow)]
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
 @pytest.mark.parametrize("how", range(len(RIGHT)), ids=RIGHT)
-def test_a_kernel_that_waits_is_silent_in_any_order(traced, how):
-    for seed in range(3, 100):
+def test_a_kernel_that_waits_is_silent(traced, how, seeds):
+    for seed in seeds:
         assert run(traced, how, seed).faults == []
 
 
