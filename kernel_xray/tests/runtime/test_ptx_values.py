@@ -698,12 +698,9 @@ def low_word(values):
     return np.stack([values, np.zeros_like(values)], 1)
 
 
-def floats_to(decode, kind, relu=False):
+def floats_to(decode, kind):
     def convert(a, b):
-        parts = [exact(NEAREST, operator.pos, kind)(word.view(np.float32)) for word in (b, a)]
-        if relu:
-            parts = [np.where(np.isnan(p), p, np.maximum(p, 0)) for p in parts]
-        return decode, np.stack(parts, 1)
+        return decode, np.stack([exact(NEAREST, operator.pos, kind)(word.view(np.float32)) for word in (b, a)], 1)
 
     return convert
 
@@ -735,7 +732,7 @@ HALVES = {
         "a1, b1", lambda a, b: (as_number, low_word((as_f16(a) > as_f16(b))[:, 0].astype(np.float64))),
     ),
     CONVERT + ".f16x2.f32 %0, x, y; }": ("a, b", floats_to(as_f16, "f16")),
-    CONVERT + ".relu.bf16x2.f32 %0, x, y; }": ("a, b", floats_to(as_bf16, "bf16", relu=True)),
+    CONVERT + ".relu.bf16x2.f32 %0, x, y; }": ("a, b", with_relu(floats_to(as_bf16, "bf16"))),
 }  # fmt: skip
 
 KERNELS = {
