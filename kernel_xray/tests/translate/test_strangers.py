@@ -111,6 +111,14 @@ def test_bytes_of_a_string_stay(tmp_path):
     assert kernel_xray.program(tmp_path / "bytes.cu").status == 0xFC
 
 
+@ON_SIMULATOR
+def test_a_kernel_runs_in_its_clusters_whatever_launches_it():
+    for traced in (False, True):
+        ended = kernel_xray.program(STRANGERS / "clusters.cu", traced=traced)
+        assert ended.stdout == "2 2 4 8 1 4 2 1 2 4 4 cudaErrorInvalidClusterSize"
+    assert not ended.report.faults and [launch.blocks for launch in ended.report.launches] == [8] * 11
+
+
 PART = """
 __device__ int lane() {
   int number;

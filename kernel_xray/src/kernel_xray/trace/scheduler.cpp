@@ -218,8 +218,14 @@ void Scheduler::record_signal_or_fault(unsigned i) {
   if (worker.signal_kind) worker.fault = {worker.signal_kind, describe_signal(worker)};
   if (worker.fault.kind.empty()) return;
   const std::string kind = worker.fault.kind;
-  cluster_.record_failure(i, kind_of(kind), {cluster_.state[i].last_pc}, worker.fault.message);
-  cluster_.hopeless = kind == "time-limit" || kind == "interrupted";
+  const bool again = kind == kWithoutClusters;  // no fault of the program: launch.cpp launches it again
+  if (again) {
+    cluster_.failed = true;
+    cluster_.fault = worker.fault;
+  } else {
+    cluster_.record_failure(i, kind_of(kind), {cluster_.state[i].last_pc}, worker.fault.message);
+  }
+  cluster_.hopeless = again || kind == "time-limit" || kind == "interrupted";
   if (kind == "interrupted") cluster_.fault.kind = kind;
   cluster_.threads[i].exited = true;
   worker.fault = {};

@@ -1,5 +1,6 @@
 """What a text says about its functions: which are kernels, which a launch must refuse, which run in clusters."""
 
+import re
 from dataclasses import dataclass
 
 from kernel_xray.translate.edits import RewriteError, Text
@@ -75,8 +76,11 @@ def host_functions(declared: list[Function]) -> set[str]:
 
 
 def cluster_dimensions(text: Text) -> dict[str, str]:
-    """The kernels declared with `__cluster_dims__`, each with the text in its brackets. Raises RewriteError."""
-    found: dict[str, str] = {}
+    """The kernels declared with `__cluster_dims__`, each with the text in its brackets.
+
+    Without those that have several, as a template's may and overloads: they tell them (launch_bounds.py).
+    """
+    found: dict[str, set[str]] = {}
     for i, token in enumerate(text.tokens):
         if token.text != "__cluster_dims__" or text.text(i + 1) != "(":
             continue
@@ -85,9 +89,18 @@ def cluster_dimensions(text: Text) -> dict[str, str]:
         while k < len(text.tokens) and (text.text(k) != "(" or text.text(k - 1).startswith("__")):
             k = text.match(k) + 1 if text.text(k) == "(" else k + 1
         name = text.text(k - 1) if k < len(text.tokens) else ""
-        if found.setdefault(name, dimensions) != dimensions:
-            raise RewriteError(f"two kernels named `{name}` have clusters of different dimensions", token.line)
-    return found
+        several = _template_parameters(text, i) & set(re.findall(r"\w+", dimensions))
+        found.setdefault(name, set()).update({dimensions, *several})
+    return {name: dimensions.pop() for name, dimensions in found.items() if len(dimensions) == 1}
+
+
+def _template_parameters(text: Text, i: int) -> set[str]:
+    """The words between the beginning of the declaration around token i and the token, if it is a template's."""
+    words: set[str] = set()
+    while i > 0 and text.text(i - 1) not in (";", "{", "}") and not text.tokens[i - 1].directive:
+        i -= 1
+        words.add(text.text(i))
+    return words if "template" in words else set()
 
 
 def _specifiers(text: Text, i: int) -> set[str]:

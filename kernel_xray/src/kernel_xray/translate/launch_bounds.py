@@ -1,16 +1,20 @@
-"""Tells the run-time the registers with which `__launch_bounds__` and `__maxnreg__` let a kernel's threads begin.
+"""Tells the run-time, where a kernel begins, what its attributes say of its registers and its clusters.
 
-nvcc compiles `setmaxnreg` only where it knows them: by a maximum, or by bounds that say how many blocks an SM shall
-hold. Elsewhere it ignores the instruction (C7508), and so does the run-time, which hears nothing of such a kernel.
+`__launch_bounds__` and `__maxnreg__` are the registers with which its threads begin. nvcc compiles `setmaxnreg` only
+where it knows them: by a maximum, or by bounds that say how many blocks an SM shall hold. Elsewhere it ignores the
+instruction (C7508), and so does the run-time, which hears nothing of such a kernel.
+
+`__cluster_dims__` serves a launch that does not tell the clusters, as in a macro, by a pointer or in another file: it
+is made again with them.
 """
 
 from kernel_xray.translate.edits import Text
 
-CALLS = {"__launch_bounds__": "launch_bounds", "__maxnreg__": "max_registers"}
+CALLS = {"__launch_bounds__": "launch_bounds", "__maxnreg__": "max_registers", "__cluster_dims__": "cluster_dims"}
 
 
 def rewrite_bounds(text: Text, i: int) -> None:
-    """Inserts a call with the bounds at token i where the body of their kernel begins; none for a declaration."""
+    """Inserts a call with the attribute at token i where the body of its kernel begins; none for a declaration."""
     if text.text(i + 1) != "(":
         return
     last = text.match(i + 1)

@@ -7,7 +7,7 @@ It edits the tokens of the learner's text where the headers in `include/` cannot
 - kernels that are launched through pointers are remembered with their types (kernel_pointers.py), and `__device__`
   variables by their addresses (device_variables.py);
 - uses of `threadIdx` and its like become calls (names.py);
-- a kernel's bounds on its registers become a call at its beginning (launch_bounds.py);
+- a kernel's bounds on its registers, and its clusters, become a call at its beginning (launch_bounds.py);
 - calls of member templates get the word `template`, which g++ needs and nvcc does not (member_templates.py);
 - `return;` in `int main`, of which nvcc only warns, returns 0; a macro that stands for `#pragma unroll` gets no text;
   `x.operator __half()` is a cast;

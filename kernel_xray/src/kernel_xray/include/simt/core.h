@@ -167,8 +167,9 @@ SIMT_CONVERGENT SIMT_API void grid_barrier();  // over all threads of a cooperat
 SIMT_API bool in_cooperative_grid();
 SIMT_API void wait_for_kernel_before();  // which has ended in any case; an X-ray finds what a GPU may do before
 SIMT_API void let_next_kernel_begin();
-SIMT_API void set_registers(unsigned number, bool more);  // of a thread of the running warp: setmaxnreg
-SIMT_API void max_registers(unsigned number);             // of each thread, when its kernel begins
+SIMT_API void set_registers(unsigned number, bool more);                 // of a thread of the running warp: setmaxnreg
+SIMT_API void cluster_dims(unsigned x, unsigned y = 1, unsigned z = 1);  // of the kernel that begins
+SIMT_API void max_registers(unsigned number);                            // of each thread, when its kernel begins
 SIMT_API void launch_bounds(unsigned threads, unsigned blocks, unsigned cluster = 0);  // which bound them
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -128,6 +128,7 @@ inline uint3 first_block(const Job& job, uint64_t cluster) {
 struct FaultRecord {
   std::string kind, message;
 };
+constexpr const char* kWithoutClusters = "without clusters";  // of a launch that is to be made again; message: "2 1 1"
 
 // Runs a kernel's code. The fault or exception that ends it is returned, to be raised outside the handler: jumping out
 // of a handler would leak its exception. `kind` is empty if there was none.

@@ -102,6 +102,10 @@ void set_registers(unsigned number, bool more) {
   device_side("setmaxnreg");
   if (trace::in_traced_block()) trace::Call()->barriers.set_registers(number, more, __builtin_return_address(0));
 }
+void cluster_dims(unsigned x, unsigned y, unsigned z) {
+  if (x * y * z > 1 && device_side("a kernel").cluster_blocks == 1)
+    fault(kWithoutClusters, std::to_string(x) + " " + std::to_string(y) + " " + std::to_string(z));
+}
 void max_registers(unsigned number) {
   if (trace::in_traced_block()) trace::Call()->barriers.max_registers(number);
 }

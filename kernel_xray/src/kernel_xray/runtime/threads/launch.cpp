@@ -171,6 +171,16 @@ int configuration_error(const Site& site, const Config& c) {
   return 0;
 }
 
+namespace {
+// The launch again, in the clusters that the kernel's first thread has named: nothing has run but its beginning.
+void run_in_clusters(Site site, const std::string& dimensions, const Config& config, const Closure& closure,
+                     unsigned depth) {
+  std::sscanf(dimensions.c_str(), "%u %u %u", &site.cluster.x, &site.cluster.y, &site.cluster.z);
+  if (int code = configuration_error(site, config)) return set_last_error(code);
+  run_launch(site, config, closure, depth);
+}
+}  // namespace
+
 void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth) {
   const bool traced = site.traced && trace::Session::active();
   if (std::string why = refused(site, config, traced); !why.empty()) return raise({"unsupported", why});
@@ -178,6 +188,10 @@ void run_launch(const Site& site, const Config& config, const Closure& closure, 
   const Job job{&site, config, closure.run, closure.state, &children};
   if (!traced) trace::forget_kernel_before();
   const FaultRecord fault = traced ? run_traced(job, closure) : run_fast(job);
+  if (fault.kind == kWithoutClusters) {
+    if (traced) trace::Session::active()->launches.pop_back();
+    return run_in_clusters(site, fault.message, config, closure, depth);
+  }
   std::fflush(stdout);  // device printf appears when its launch ends
   if (!fault.kind.empty()) return raise(fault);
   children.run();

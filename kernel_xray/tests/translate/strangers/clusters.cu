@@ -1,0 +1,51 @@
+// Launches that do not name a kernel of their file with one size of clusters: each must run in the kernel's own.
+#include "clusters.h"
+
+#include <cstdio>
+
+#define LAUNCH(kernel, ...) kernel<<<8, 32>>>(__VA_ARGS__)
+#define RUN(kernel) (LAUNCH(kernel, size), told(size))
+
+__global__ void __cluster_dims__(4, 1, 1) four(int* size) { tell(size); }
+__global__ void __cluster_dims__(2, 1, 1) overloaded(int* size) { tell(size); }
+__global__ void __cluster_dims__(4, 1, 1) overloaded(int* size, int) { tell(size); }
+template <int N>
+__global__ void __launch_bounds__(32) __cluster_dims__(N, 1, 1) sized(int* size) {
+  tell(size);
+}
+__global__ void none(int* size) { tell(size); }
+
+void told(const int* size) {
+  cudaDeviceSynchronize();
+  printf("%d ", *size);
+}
+template <typename Kernel>
+void by_pointer(Kernel kernel, int* size) {
+  kernel<<<8, 32>>>(size);
+  told(size);
+}
+
+int main() {
+  int* size;
+  cudaMallocManaged(&size, sizeof(int));
+  of_a_header<<<8, 32>>>(size), told(size);
+  RUN(of_a_header), RUN(four), RUN(sized<8>), RUN(none);
+  by_pointer(four, size), by_pointer(sized<2>, size), by_pointer(none, size);
+  overloaded<<<8, 32>>>(size), told(size);
+  overloaded<<<8, 32>>>(size, 0), told(size);
+
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t work;
+  cudaStreamCreate(&stream);
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  auto kernel = sized<4>;
+  (*kernel)<<<8, 32, 0, stream>>>(size);
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&work, graph, 0);
+  cudaGraphLaunch(work, stream), told(size);
+
+  auto fits_not = [](auto launched) { launched<<<3, 32>>>(nullptr); };
+  fits_not(four);
+  printf("%s", cudaGetErrorName(cudaGetLastError()));
+}
