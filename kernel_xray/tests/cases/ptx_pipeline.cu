@@ -14,6 +14,11 @@
   UNIT("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"( \
            shared_address(to)),                                                                         \
        "l"(from), "r"(kTileBytes), "r"(barrier) : "memory")
+#define COPY_TO_BOTH(to, from, barrier)                                                                             \
+  UNIT(                                                                                                             \
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], " \
+      "%4;" ::"r"(shared_address(to)),                                                                              \
+      "l"(from), "r"(kTileBytes), "r"(barrier), "h"(uint16_t{3}) : "memory")
 #define CP_ASYNC(to, from) \
   UNIT("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from) : "memory")
 #define STORE(to, from)                                                                                    \
@@ -188,6 +193,27 @@ __global__ void copied_kernel(const char* a, const char* b, float* c, char* of_s
   }
 }
 CASE_OF(copied, 1, kConsumers)
+
+// A tile for both blocks of a cluster, which counts on the mbarrier of each before the second block has used its own.
+enum Init { kInitFenced, kInitOrdered, kInitNotOrdered };
+
+__global__ void __cluster_dims__(2, 1, 1) multicast_kernel(const char* from, char* to, int init) {
+  __shared__ alignas(128) char tile[kTileBytes];
+  __shared__ uint64_t full;
+  const int t = static_cast<int>(threadIdx.x);
+  [[maybe_unused]] const uint32_t barrier = shared_address(&full);
+  if (t == 0) {
+    UNIT("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+    if (init == kInitFenced) UNIT("fence.mbarrier_init.release.cluster;" :: : "memory");
+  }
+  if (init != kInitNotOrdered) cluster_barrier();
+  if (blockIdx.x == 0 && t == 0) COPY_TO_BOTH(tile, from, barrier);  // <- to both
+  cluster_barrier();
+  if (t == 0) UNIT("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(kTileBytes) : "memory");
+  wait(barrier, 0);
+  for (int i = t; i < kTileBytes; i += 32) to[blockIdx.x * kTileBytes + i] = tile[i];
+}
+CASE_OF(multicast, 2, 32)
 
 // Three warp groups share the registers of a block: one gives some up, the others ask for more.
 enum Share { kFits, kInTwoSteps, kOneAsks, kTooMany };

@@ -127,6 +127,16 @@ def test_copies_of_threads_reach_a_product(traced, way):
             assert c.sum() == (a @ b.mT).sum()
 
 
+def test_the_init_of_an_mbarrier_and_a_tile_for_both_blocks(traced):
+    for seed in range(3):
+        for number, (faults, remarks) in enumerate([(0, 0), (0, 1), (1, 0)]):
+            tile, copies = torch.randint(256, (ROWS * DEPTH * 2,), dtype=torch.uint8), torch.empty(2, ROWS * DEPTH * 2)
+            report = xray(traced.multicast, [tile, copies.byte()], [number], seed=seed)
+            assert (len(report.faults), len(report.remarks)) == (faults, remarks), report
+            for found in (*report.faults, *report.remarks):
+                assert found.line == line_marked(SOURCE, "to both")
+
+
 SHARES = ["fits", "in two steps", "one group asks", "too many"]  # in the order of the source's enumeration
 
 

@@ -134,14 +134,21 @@ Epoch MBarriers::begin_load(void* barrier, bool sent) {
 
 void MBarriers::complete_load(void* barrier, Epoch load, const Accessor& loader, int bytes, bool sent) {
   const unsigned i = cluster_.running();
-  access(loader, barrier, Kind::atomic);
   State& state = states_[barrier];
+  Accessor counter = loader;
+  ProxyClocks fenced;
   // A remark: NVIDIA's own tutorials leave this fence out where a barrier follows the init.
-  if (loader.clocks->generic.knows(state.init) && !loader.clocks->async.knows(state.init))
+  if (loader.clocks->generic.knows(state.init) && !loader.clocks->async.knows(state.init)) {
+    fenced = *loader.clocks;
+    fenced.fence();
+    counter.clocks =
+        &fenced;  // the init may still be the last access to the mbarrier: of another block's, by multicast
     if (Finding* found = cluster_.place("race", cluster_.pc(i), 0, i, true))
       found->message =
           std::string(sent ? "a value that is sent" : "a load of a tile") +
           " counts on an mbarrier that no fence has made known to units (fence.mbarrier_init or fence.proxy.async)";
+  }
+  access(counter, barrier, Kind::atomic);
   if (clocks_.kept()) {
     const VectorClock none(loader.clocks->generic.slots());
     ProxyClocks loaded{none, none};

@@ -94,7 +94,7 @@ template <typename Space, unsigned flags, typename To, typename From, typename B
 SIMT_PTX void op_cp_async_bulk_multicast(To to, From from, Barrier barrier, const Size& size, const Mask& mask) {
   Copy copy = Copy::first;
   for (unsigned rank = 0; rank < 16; ++rank) {
-    if (!(get<uint32_t>(mask) >> rank & 1)) continue;
+    if (!(get<uint16_t>(mask) >> rank & 1)) continue;
     char* const there = static_cast<char*>(shared_dynamic_of(rank));
     bulk(
         there + shared_offset(to), pointer<t_global>(from), get<uint32_t>(size),
