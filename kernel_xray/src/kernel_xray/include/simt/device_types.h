@@ -7,6 +7,8 @@
 
 #include <cstddef>
 
+#include "device_attributes.h"
+
 struct cudaUUID_t {
   char bytes[16];
 };
@@ -78,48 +80,8 @@ enum cudaComputeMode {
 };
 
 enum cudaDeviceAttr {
-  cudaDevAttrMaxThreadsPerBlock = 1,
-  cudaDevAttrMaxBlockDimX = 2,
-  cudaDevAttrMaxBlockDimY = 3,
-  cudaDevAttrMaxBlockDimZ = 4,
-  cudaDevAttrMaxGridDimX = 5,
-  cudaDevAttrMaxGridDimY = 6,
-  cudaDevAttrMaxGridDimZ = 7,
-  cudaDevAttrMaxSharedMemoryPerBlock = 8,
-  cudaDevAttrTotalConstantMemory = 9,
-  cudaDevAttrWarpSize = 10,
-  cudaDevAttrMaxPitch = 11,
-  cudaDevAttrMaxRegistersPerBlock = 12,
-  cudaDevAttrClockRate = 13,
-  cudaDevAttrTextureAlignment = 14,
-  cudaDevAttrGpuOverlap = 15,
-  cudaDevAttrMultiProcessorCount = 16,
-  cudaDevAttrKernelExecTimeout = 17,
-  cudaDevAttrIntegrated = 18,
-  cudaDevAttrCanMapHostMemory = 19,
-  cudaDevAttrComputeMode = 20,
-  cudaDevAttrConcurrentKernels = 31,
-  cudaDevAttrEccEnabled = 32,
-  cudaDevAttrMemoryClockRate = 36,
-  cudaDevAttrGlobalMemoryBusWidth = 37,
-  cudaDevAttrL2CacheSize = 38,
-  cudaDevAttrMaxThreadsPerMultiProcessor = 39,
-  cudaDevAttrAsyncEngineCount = 40,
-  cudaDevAttrUnifiedAddressing = 41,
-  cudaDevAttrComputeCapabilityMajor = 75,
-  cudaDevAttrComputeCapabilityMinor = 76,
-  cudaDevAttrStreamPrioritiesSupported = 78,
-  cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
-  cudaDevAttrMaxRegistersPerMultiprocessor = 82,
-  cudaDevAttrManagedMemory = 83,
-  cudaDevAttrPageableMemoryAccess = 88,
-  cudaDevAttrConcurrentManagedAccess = 89,
-  cudaDevAttrCooperativeLaunch = 95,
-  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
-  cudaDevAttrHostRegisterSupported = 99,
-  cudaDevAttrMaxBlocksPerMultiprocessor = 106,
-  cudaDevAttrReservedSharedMemoryPerBlock = 111,
-  cudaDevAttrMemoryPoolsSupported = 115,
-  cudaDevAttrClusterLaunch = 120,
-  cudaDevAttrIpcEventSupport = 125,
+  cudaDevAttrIpcEventSupport = 125,  // which the simulator does not know
+#define SIMT_ENUMERATOR(name, driver, number, property) cudaDevAttr##name = number,
+  SIMT_DEVICE_ATTRIBUTES(SIMT_ENUMERATOR)
+#undef SIMT_ENUMERATOR
 };

@@ -1,6 +1,7 @@
 // device.cpp: the properties and limits of the devices, which are all alike.
 #include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "api/allocations.h"
 #include "api/arrays.h"
@@ -58,60 +59,18 @@ cudaDeviceProp& properties() {
   return p;
 }
 
-struct Attribute {
-  cudaDeviceAttr attribute;
-  int value;
-};
-
-const Attribute* find_attribute(cudaDeviceAttr attribute) {
+// The value of an attribute; null if the simulator does not know it.
+std::optional<int> value_of(cudaDeviceAttr attribute) {
   const cudaDeviceProp& p = properties();
-  static const Attribute attributes[] = {
-      {cudaDevAttrMaxThreadsPerBlock, p.maxThreadsPerBlock},
-      {cudaDevAttrMaxBlockDimX, p.maxThreadsDim[0]},
-      {cudaDevAttrMaxBlockDimY, p.maxThreadsDim[1]},
-      {cudaDevAttrMaxBlockDimZ, p.maxThreadsDim[2]},
-      {cudaDevAttrMaxGridDimX, p.maxGridSize[0]},
-      {cudaDevAttrMaxGridDimY, p.maxGridSize[1]},
-      {cudaDevAttrMaxGridDimZ, p.maxGridSize[2]},
-      {cudaDevAttrMaxSharedMemoryPerBlock, static_cast<int>(p.sharedMemPerBlock)},
-      {cudaDevAttrTotalConstantMemory, static_cast<int>(p.totalConstMem)},
-      {cudaDevAttrWarpSize, p.warpSize},
-      {cudaDevAttrMaxPitch, static_cast<int>(p.memPitch)},
-      {cudaDevAttrMaxRegistersPerBlock, p.regsPerBlock},
-      {cudaDevAttrClockRate, p.clockRate},
-      {cudaDevAttrTextureAlignment, static_cast<int>(p.textureAlignment)},
-      {cudaDevAttrGpuOverlap, p.deviceOverlap},
-      {cudaDevAttrMultiProcessorCount, p.multiProcessorCount},
-      {cudaDevAttrKernelExecTimeout, p.kernelExecTimeoutEnabled},
-      {cudaDevAttrIntegrated, p.integrated},
-      {cudaDevAttrCanMapHostMemory, p.canMapHostMemory},
-      {cudaDevAttrComputeMode, p.computeMode},
-      {cudaDevAttrConcurrentKernels, p.concurrentKernels},
-      {cudaDevAttrEccEnabled, p.ECCEnabled},
-      {cudaDevAttrMemoryClockRate, p.memoryClockRate},
-      {cudaDevAttrGlobalMemoryBusWidth, p.memoryBusWidth},
-      {cudaDevAttrL2CacheSize, p.l2CacheSize},
-      {cudaDevAttrMaxThreadsPerMultiProcessor, p.maxThreadsPerMultiProcessor},
-      {cudaDevAttrAsyncEngineCount, p.asyncEngineCount},
-      {cudaDevAttrUnifiedAddressing, p.unifiedAddressing},
-      {cudaDevAttrComputeCapabilityMinor, p.minor},
-      {cudaDevAttrStreamPrioritiesSupported, p.streamPrioritiesSupported},
-      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, static_cast<int>(p.sharedMemPerMultiprocessor)},
-      {cudaDevAttrMaxRegistersPerMultiprocessor, p.regsPerMultiprocessor},
-      {cudaDevAttrManagedMemory, p.managedMemory},
-      {cudaDevAttrPageableMemoryAccess, p.pageableMemoryAccess},
-      {cudaDevAttrConcurrentManagedAccess, p.concurrentManagedAccess},
-      {cudaDevAttrCooperativeLaunch, p.cooperativeLaunch},
-      {cudaDevAttrMaxSharedMemoryPerBlockOptin, static_cast<int>(p.sharedMemPerBlockOptin)},
-      {cudaDevAttrHostRegisterSupported, p.hostRegisterSupported},
-      {cudaDevAttrMaxBlocksPerMultiprocessor, p.maxBlocksPerMultiProcessor},
-      {cudaDevAttrReservedSharedMemoryPerBlock, static_cast<int>(p.reservedSharedMemPerBlock)},
-      {cudaDevAttrMemoryPoolsSupported, p.memoryPoolsSupported},
-      {cudaDevAttrClusterLaunch, p.clusterLaunch},
-  };
-  for (const Attribute& known : attributes)
-    if (known.attribute == attribute) return &known;
-  return nullptr;
+  switch (attribute) {
+#define SIMT_VALUE(name, driver, number, property) \
+  case cudaDevAttr##name:                          \
+    return static_cast<int>(p.property);
+    SIMT_DEVICE_ATTRIBUTES(SIMT_VALUE)
+#undef SIMT_VALUE
+    default:
+      return std::nullopt;
+  }
 }
 
 struct Limits {
@@ -148,10 +107,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* result, int device) {
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   if (!simt::is_device(device)) return simt::failed(cudaErrorInvalidDevice);
-  if (value && attribute == cudaDevAttrComputeCapabilityMajor) return *value = properties().major, cudaSuccess;
-  const Attribute* found = find_attribute(attribute);
+  const std::optional<int> found = value_of(attribute);
   if (!value || !found) return simt::failed(cudaErrorInvalidValue);
-  *value = attribute == cudaDevAttrMultiProcessorCount ? simt::trace::told_sms(simt::kSms) : found->value;
+  *value = attribute == cudaDevAttrMultiProcessorCount ? simt::trace::told_sms(simt::kSms) : *found;
   return cudaSuccess;
 }
 
