@@ -53,14 +53,8 @@ template <unsigned flags, typename To, typename From, typename Bytes>
 SIMT_PTX void op_cp_async(To to, From from, const Bytes& bytes) {
   op_cp_async<flags>(to, from, bytes, bytes);
 }
-template <unsigned flags>
-SIMT_PTX void op_cp_async_commit_group() {
-  copy_commit();
-}
-template <unsigned flags, typename N>
-SIMT_PTX void op_cp_async_wait_group(const N& pending) {
-  copy_wait(get<uint32_t>(pending));
-}
+SIMT_PTX_CALL(cp_async_commit_group, copy_commit())
+SIMT_PTX_CALL_OF_NUMBER(cp_async_wait_group, copy_wait(n))
 template <unsigned flags>
 SIMT_PTX void op_cp_async_wait_all() {
   copy_commit();
@@ -112,14 +106,8 @@ template <unsigned flags, typename To, typename From, typename Size>
 SIMT_PTX void op_cp_async_bulk_store(To to, From from, const Size& size) {
   bulk(pointer<t_global>(to), pointer<t_shared>(from), get<uint32_t>(size), [](int) { async_store(); });
 }
-template <unsigned flags>
-SIMT_PTX void op_cp_async_bulk_commit_group() {
-  async_commit(Unit::store);
-}
-template <unsigned flags, typename N>
-SIMT_PTX void op_cp_async_bulk_wait_group(const N& pending) {
-  async_wait(Unit::store, get<uint32_t>(pending));
-}
+SIMT_PTX_CALL(cp_async_bulk_commit_group, async_commit(Unit::store))
+SIMT_PTX_CALL_OF_NUMBER(cp_async_bulk_wait_group, async_wait(Unit::store, n))
 
 // ---------------------------------------------------------------------------------------------------------------
 // st.async: stores into another block of the cluster, whose mbarrier counts the bytes
@@ -207,9 +195,6 @@ SIMT_PTX void op_cp_async_mbarrier_arrive_noinc(A address) {
   mbarrier_arrive(pointer<Space>(address), 0);
 }
 
-template <unsigned flags>
-SIMT_PTX void op_fence_proxy() {
-  async_fence();
-}
+SIMT_PTX_CALL(fence_proxy, async_fence())
 
 }  // namespace simt::ptx

@@ -10,12 +10,35 @@
 namespace simt::ptx {
 
 // ---------------------------------------------------------------------------------------------------------------
-// Moves
+// Of one operand, x
 
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_mov(D&& d, const A& a) {
-  put<T>(d, get<T>(a));
+SIMT_PTX uint32_t population(uint64_t x) { return static_cast<uint32_t>(__builtin_popcountll(x)); }
+
+// The position of the highest bit that is not the sign; from_top: how far it is from the top.
+template <bool from_top, typename T>
+SIMT_PTX uint32_t highest_bit(T x) {
+  const uint64_t bits = static_cast<std::make_unsigned_t<T>>(x < 0 ? ~x : x);
+  const uint32_t at = bits ? 63 - static_cast<uint32_t>(__builtin_clzll(bits)) : ~0u;
+  return from_top && bits ? 8 * sizeof(T) - 1 - at : at;
 }
+
+#define SIMT_PTX_UNARY(name, Result, expression)                \
+  template <typename T, unsigned flags, typename D, typename A> \
+  SIMT_PTX void op_##name(D&& d, const A& a) {                  \
+    const T x = get<T>(a);                                      \
+    put<Result>(d, static_cast<Result>(expression));            \
+  }
+SIMT_PTX_UNARY(mov, T, x)
+SIMT_PTX_UNARY(cnot, T, x == 0)
+SIMT_PTX_UNARY(popc, uint32_t, population(x))
+SIMT_PTX_UNARY(clz, uint32_t, x ? __builtin_clzll(x) - (64 - 8 * sizeof(T)) : 8 * sizeof(T))
+SIMT_PTX_UNARY(brev, T, __brevll(x) >> (64 - 8 * sizeof(T)))
+SIMT_PTX_UNARY(bfind, uint32_t, highest_bit<false>(x))
+SIMT_PTX_UNARY(bfind_shiftamt, uint32_t, highest_bit<true>(x))
+#undef SIMT_PTX_UNARY
+
+// ---------------------------------------------------------------------------------------------------------------
+// Vectors
 
 // mov between one register and the elements of a vector, the lowest bits first.
 template <typename T, unsigned flags, typename A, typename... D>
@@ -55,10 +78,6 @@ SIMT_PTX void op_not(D&& d, const A& a) {
   else
     put<T>(d, static_cast<T>(~get<T>(a)));
 }
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_cnot(D&& d, const A& a) {
-  put<T>(d, get<T>(a) == 0);
-}
 template <typename T, unsigned flags, typename D, typename A, typename B>
 SIMT_PTX void op_shl(D&& d, const A& a, const B& b) {
   const uint32_t by = get<uint32_t>(b);
@@ -86,52 +105,8 @@ SIMT_PTX void op_lop3(D&& d, const A& a, const B& b, const C& c, const Table& ta
   put<uint32_t>(d, result);
 }
 
-#define SIMT_PTX_FUNNEL(name, function)                                                 \
-  template <typename T, unsigned flags, typename D, typename A, typename B, typename C> \
-  SIMT_PTX void op_shf_##name(D&& d, const A& a, const B& b, const C& c) {              \
-    put<uint32_t>(d, function(get<uint32_t>(a), get<uint32_t>(b), get<uint32_t>(c)));   \
-  }
-SIMT_PTX_FUNNEL(l_wrap, __funnelshift_l)
-SIMT_PTX_FUNNEL(r_wrap, __funnelshift_r)
-SIMT_PTX_FUNNEL(l_clamp, __funnelshift_lc)
-SIMT_PTX_FUNNEL(r_clamp, __funnelshift_rc)
-#undef SIMT_PTX_FUNNEL
-
 // ---------------------------------------------------------------------------------------------------------------
-// Counting and finding bits, bit fields
-
-SIMT_PTX uint32_t population(uint64_t x) { return static_cast<uint32_t>(__builtin_popcountll(x)); }
-
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_popc(D&& d, const A& a) {
-  put<uint32_t>(d, population(get<T>(a)));
-}
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_clz(D&& d, const A& a) {
-  const uint64_t x = get<T>(a);
-  put<uint32_t>(d, x ? static_cast<uint32_t>(__builtin_clzll(x)) - (64 - 8 * sizeof(T)) : 8 * sizeof(T));
-}
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_brev(D&& d, const A& a) {
-  put<T>(d, static_cast<T>(__brevll(get<T>(a)) >> (64 - 8 * sizeof(T))));
-}
-
-// The position of the highest bit that is not the sign; with shiftamt, how far it is from the top.
-template <typename T, bool from_top, typename D, typename A>
-SIMT_PTX void find_bit(D&& d, const A& a) {
-  const T x = get<T>(a);
-  const uint64_t bits = static_cast<std::make_unsigned_t<T>>(x < 0 ? ~x : x);
-  const uint32_t at = bits ? 63 - static_cast<uint32_t>(__builtin_clzll(bits)) : ~0u;
-  put<uint32_t>(d, from_top && bits ? 8 * sizeof(T) - 1 - at : at);
-}
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_bfind(D&& d, const A& a) {
-  find_bit<T, false>(d, a);
-}
-template <typename T, unsigned flags, typename D, typename A>
-SIMT_PTX void op_bfind_shiftamt(D&& d, const A& a) {
-  find_bit<T, true>(d, a);
-}
+// Bit fields
 
 // Bits [position, position + length) of a, extended by their highest bit or, beyond the top of a, by its sign.
 template <typename T, unsigned flags, typename D, typename A, typename B, typename C>
@@ -152,13 +127,9 @@ SIMT_PTX void op_bfi(D&& d, const A& a, const B& b, const P& p, const L& l) {
   const T moved = position < all ? static_cast<T>(get<T>(a) << position) : T(0);
   put<T>(d, static_cast<T>((moved & mask) | (get<T>(b) & ~mask)));
 }
-template <typename T, unsigned flags, typename D, typename A, typename B, typename C>
-SIMT_PTX void op_fns(D&& d, const A& mask, const B& base, const C& offset) {
-  put<uint32_t>(d, __fns(get<uint32_t>(mask), get<uint32_t>(base), get<int32_t>(offset)));
-}
 
 // ---------------------------------------------------------------------------------------------------------------
-// Packed bytes and 16-bit elements
+// Words, packed bytes and 16-bit elements
 
 // Byte n of the result is byte (selector >> 4n) & 7 of b:a, or eight copies of its sign if bit 3 is set.
 SIMT_NOT_TRACED inline uint32_t permuted_bytes(uint32_t a, uint32_t b, uint32_t selector) {
@@ -169,10 +140,20 @@ SIMT_NOT_TRACED inline uint32_t permuted_bytes(uint32_t a, uint32_t b, uint32_t 
   }
   return result;
 }
-template <typename T, unsigned flags, typename D, typename A, typename B, typename C>
-SIMT_PTX void op_prmt(D&& d, const A& a, const B& b, const C& c) {
-  put<uint32_t>(d, permuted_bytes(get<uint32_t>(a), get<uint32_t>(b), get<uint32_t>(c)));
-}
+
+// Of three words.
+#define SIMT_PTX_WORDS(name, function)                                                  \
+  template <typename T, unsigned flags, typename D, typename A, typename B, typename C> \
+  SIMT_PTX void op_##name(D&& d, const A& a, const B& b, const C& c) {                  \
+    put<uint32_t>(d, function(get<uint32_t>(a), get<uint32_t>(b), get<uint32_t>(c)));   \
+  }
+SIMT_PTX_WORDS(prmt, permuted_bytes)
+SIMT_PTX_WORDS(fns, __fns)
+SIMT_PTX_WORDS(shf_l_wrap, __funnelshift_l)
+SIMT_PTX_WORDS(shf_r_wrap, __funnelshift_r)
+SIMT_PTX_WORDS(shf_l_clamp, __funnelshift_lc)
+SIMT_PTX_WORDS(shf_r_clamp, __funnelshift_rc)
+#undef SIMT_PTX_WORDS
 
 enum class Packed { add, sub, avrg, min, max, absdiff };
 

@@ -10,47 +10,30 @@ namespace simt::ptx {
 // ---------------------------------------------------------------------------------------------------------------
 // Comparisons and selections. A comparison with NaN is false, unless its name ends in u; `ne` too.
 
-template <bool unordered_result, typename Relation>
-struct Comparison {
-  template <typename T>
-  static bool of(T x, T y) {
-    return x != x || y != y ? unordered_result : Relation::of(x, y);
-  }
-};
-#define SIMT_PTX_RELATION(name, condition)                                \
-  struct Relation_##name {                                                \
-    template <typename T>                                                 \
-    SIMT_PTX static bool of([[maybe_unused]] T x, [[maybe_unused]] T y) { \
-      return condition;                                                   \
-    }                                                                     \
+#define SIMT_PTX_COMPARISON(name, of_nan, condition) \
+  struct name {                                      \
+    template <typename T>                            \
+    SIMT_PTX static bool of(T x, T y) {              \
+      return x != x || y != y ? of_nan : condition;  \
+    }                                                \
   };
-SIMT_PTX_RELATION(eq, x == y)
-SIMT_PTX_RELATION(ne, x != y)
-SIMT_PTX_RELATION(lt, x < y)
-SIMT_PTX_RELATION(le, x <= y)
-SIMT_PTX_RELATION(gt, x > y)
-SIMT_PTX_RELATION(ge, x >= y)
-SIMT_PTX_RELATION(always, true)
-SIMT_PTX_RELATION(never, false)
-#undef SIMT_PTX_RELATION
-using t_eq = Comparison<false, Relation_eq>;
-using t_ne = Comparison<false, Relation_ne>;
-using t_lt = Comparison<false, Relation_lt>;
-using t_le = Comparison<false, Relation_le>;
-using t_gt = Comparison<false, Relation_gt>;
-using t_ge = Comparison<false, Relation_ge>;
+#define SIMT_PTX_COMPARISONS(name, symbol)         \
+  SIMT_PTX_COMPARISON(t_##name, false, x symbol y) \
+  SIMT_PTX_COMPARISON(t_##name##u, true, x symbol y)
+SIMT_PTX_COMPARISONS(eq, ==)
+SIMT_PTX_COMPARISONS(ne, !=)
+SIMT_PTX_COMPARISONS(lt, <)
+SIMT_PTX_COMPARISONS(le, <=)
+SIMT_PTX_COMPARISONS(gt, >)
+SIMT_PTX_COMPARISONS(ge, >=)
+SIMT_PTX_COMPARISON(t_num, false, true)
+SIMT_PTX_COMPARISON(t_nan, true, false)
+#undef SIMT_PTX_COMPARISONS
+#undef SIMT_PTX_COMPARISON
 using t_lo = t_lt;
 using t_ls = t_le;
 using t_hi = t_gt;
 using t_hs = t_ge;
-using t_equ = Comparison<true, Relation_eq>;
-using t_neu = Comparison<true, Relation_ne>;
-using t_ltu = Comparison<true, Relation_lt>;
-using t_leu = Comparison<true, Relation_le>;
-using t_gtu = Comparison<true, Relation_gt>;
-using t_geu = Comparison<true, Relation_ge>;
-using t_num = Comparison<false, Relation_always>;
-using t_nan = Comparison<true, Relation_never>;
 
 template <typename How, typename T, unsigned flags, typename A, typename B>
 SIMT_PTX bool compared(const A& a, const B& b) {

@@ -206,6 +206,19 @@ SIMT_PTX void put(D&& destination, T value) {
   put_low<T>(destination, value);
 }
 
+// An instruction that is one call: without operands, or with the number n.
+#define SIMT_PTX_CALL(name, call) \
+  template <unsigned flags>       \
+  SIMT_PTX void op_##name() {     \
+    call;                         \
+  }
+#define SIMT_PTX_CALL_OF_NUMBER(name, call)    \
+  template <unsigned flags, typename N>        \
+  SIMT_PTX void op_##name(const N& operand) {  \
+    const uint32_t n = get<uint32_t>(operand); \
+    call;                                      \
+  }
+
 // PTX's CC.CF, one for each thread.
 #ifdef SIMT_TRACED
 #define SIMT_PTX_STATE SIMT_NOT_TRACED __attribute__((noinline)) inline

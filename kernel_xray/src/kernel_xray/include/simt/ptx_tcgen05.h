@@ -80,10 +80,7 @@ SIMT_PTX void op_tcgen05_st(uint32_t address, const R&... r) {
   tensor_store(access_of<S, flags>(address, r...), values);
   __syncwarp();
 }
-template <unsigned flags>
-SIMT_PTX void op_tcgen05_wait() {
-  __syncwarp();
-}
+SIMT_PTX_CALL(tcgen05_wait, __syncwarp())
 
 // ---------------------------------------------------------------------------------------------------------------
 // Products

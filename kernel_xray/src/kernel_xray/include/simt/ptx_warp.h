@@ -151,10 +151,7 @@ SIMT_PTX void op_elect_sync(D&& d, P&& p, const M& m) {  // the lowest lane of t
 // ---------------------------------------------------------------------------------------------------------------
 // Barriers and the end of a thread
 
-template <unsigned flags, typename M>
-SIMT_PTX void op_bar_warp_sync(const M& mask) {
-  __syncwarp(get<uint32_t>(mask));
-}
+SIMT_PTX_CALL_OF_NUMBER(bar_warp_sync, __syncwarp(n))
 
 template <unsigned flags, typename Id>
 SIMT_PTX void op_bar_sync(const Id&) {
@@ -182,41 +179,17 @@ SIMT_PTX_BARRIER(and, bool, __syncthreads_and)
 SIMT_PTX_BARRIER(or, bool, __syncthreads_or)
 #undef SIMT_PTX_BARRIER
 
-template <unsigned flags>
-SIMT_PTX void op_cluster_wait() {
-  cluster_barrier();
-}
-template <unsigned flags>
-SIMT_PTX void op_griddepcontrol_wait() {
-  wait_for_kernel_before();
-}
-template <unsigned flags>
-SIMT_PTX void op_griddepcontrol_launch_dependents() {
-  let_next_kernel_begin();
-}
-template <unsigned flags, typename N>
-SIMT_PTX void op_setmaxnreg_inc(const N& number) {
-  set_registers(get<uint32_t>(number), true);
-}
-template <unsigned flags, typename N>
-SIMT_PTX void op_setmaxnreg_dec(const N& number) {
-  set_registers(get<uint32_t>(number), false);
-}
+SIMT_PTX_CALL(cluster_wait, cluster_barrier())
+SIMT_PTX_CALL(griddepcontrol_wait, wait_for_kernel_before())
+SIMT_PTX_CALL(griddepcontrol_launch_dependents, let_next_kernel_begin())
+SIMT_PTX_CALL_OF_NUMBER(setmaxnreg_inc, set_registers(n, true))
+SIMT_PTX_CALL_OF_NUMBER(setmaxnreg_dec, set_registers(n, false))
 template <unsigned flags, typename T>
 SIMT_PTX void op_nanosleep(const T&) {
   yield_thread();
 }
-template <unsigned flags>
-SIMT_PTX void op_trap() {
-  fault("trap", "the kernel executed the PTX instruction trap");
-}
-template <unsigned flags>
-SIMT_PTX void op_brkpt() {
-  fault("trap", "the kernel executed the PTX instruction brkpt, and no debugger is attached");
-}
-template <unsigned flags>
-SIMT_PTX void op_exit() {
-  exit_thread();
-}
+SIMT_PTX_CALL(trap, fault("trap", "the kernel executed the PTX instruction trap"))
+SIMT_PTX_CALL(brkpt, fault("trap", "the kernel executed the PTX instruction brkpt, and no debugger is attached"))
+SIMT_PTX_CALL(exit, exit_thread())
 
 }  // namespace simt::ptx

@@ -136,14 +136,8 @@ SIMT_PTX void op_wgmma(R&&... r) {
   (put_sum<D>(r, d, i++, own), ...);
 }
 
-template <unsigned flags>
-SIMT_PTX void op_wgmma_fence() {
-  async_fence_registers();
-}
-template <unsigned flags>
-SIMT_PTX void op_wgmma_commit() {
-  async_commit(Unit::product);
-}
+SIMT_PTX_CALL(wgmma_fence, async_fence_registers())
+SIMT_PTX_CALL(wgmma_commit, async_commit(Unit::product))
 template <unsigned flags, typename N>
 SIMT_PTX void op_wgmma_wait(const N& pending) {  // products are complete when all 4 warps have requested them
   async_wait(Unit::product, get<uint32_t>(pending));
