@@ -103,17 +103,21 @@ SIMT_API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* 
 SIMT_API cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags);
 SIMT_API cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 SIMT_API cudaError_t cudaGraphClone(cudaGraph_t* clone, cudaGraph_t graph);
-SIMT_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
-                                            size_t count, simt::detail::KernelNodeAt parameters);
-SIMT_API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
-                                            size_t count, const cudaMemcpy3DParms* parameters);
-SIMT_API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
-                                              size_t count, void* to, const void* from, size_t bytes,
-                                              cudaMemcpyKind kind);
-SIMT_API cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
-                                            size_t count, const cudaMemsetParams* parameters);
-SIMT_API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
-                                          size_t count, const cudaHostNodeParams* parameters);
+
+// What adds a node of a kind, and what gives it other parameters in its graph, and in an executable.
+#define SIMT_NODE(name, suffix, ...)                                                                                \
+  SIMT_API cudaError_t cudaGraphAdd##name##Node##suffix(cudaGraphNode_t* node, cudaGraph_t graph,                   \
+                                                        const cudaGraphNode_t* after, size_t count, __VA_ARGS__);   \
+  SIMT_API cudaError_t cudaGraph##name##NodeSetParams##suffix(cudaGraphNode_t node, __VA_ARGS__);                   \
+  SIMT_API cudaError_t cudaGraphExec##name##NodeSetParams##suffix(cudaGraphExec_t executable, cudaGraphNode_t node, \
+                                                                  __VA_ARGS__);
+SIMT_NODE(Kernel, , simt::detail::KernelNodeAt parameters)
+SIMT_NODE(Memcpy, , const cudaMemcpy3DParms* parameters)
+SIMT_NODE(Memcpy, 1D, void* to, const void* from, size_t bytes, cudaMemcpyKind kind)
+SIMT_NODE(Memset, , const cudaMemsetParams* parameters)
+SIMT_NODE(Host, , const cudaHostNodeParams* parameters)
+#undef SIMT_NODE
+
 SIMT_API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                                            size_t count);
 SIMT_API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
@@ -166,13 +170,6 @@ inline cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGrap
   return cudaGraphNodeGetDependentNodes(node, nodes, count);
 }
 
-SIMT_API cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, simt::detail::KernelNodeAt parameters);
-SIMT_API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms* parameters);
-SIMT_API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void* to, const void* from, size_t bytes,
-                                                    cudaMemcpyKind kind);
-SIMT_API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams* parameters);
-SIMT_API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams* parameters);
-
 // ---------------------------------------------------------------------------------------------------------------
 // Executable graphs
 
@@ -200,13 +197,3 @@ inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t g
   if (result) *result = info.result;
   return error;
 }
-SIMT_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                      simt::detail::KernelNodeAt parameters);
-SIMT_API cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                      const cudaMemcpy3DParms* parameters);
-SIMT_API cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void* to,
-                                                        const void* from, size_t bytes, cudaMemcpyKind kind);
-SIMT_API cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                      const cudaMemsetParams* parameters);
-SIMT_API cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                                    const cudaHostNodeParams* parameters);

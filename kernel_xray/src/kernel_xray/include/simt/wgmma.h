@@ -74,50 +74,38 @@ using approximate::bits_of;
 using approximate::of_bits;
 SIMT_NOT_TRACED inline int exponent_of(float x) { return static_cast<int>(bits_of(x) >> 23 & 0xff) - 127; }
 
+template <typename Bits_, typename Value_ = float, bool truncates_ = false>
+struct WgmmaTypes {
+  using Bits = Bits_;
+  using Value = Value_;
+  static constexpr bool truncates = truncates_;
+};
 // A narrow number's fields, in the place of a float's, are the number divided by 2^112 or 2^120.
-struct WgmmaBf16 {
-  using Bits = uint16_t;
-  using Value = float;
-  static constexpr bool truncates = false;
+struct WgmmaBf16 : WgmmaTypes<uint16_t> {
   SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) { return of_bits(code << 16); }
 };
-struct WgmmaF16 {
-  using Bits = uint16_t;
-  using Value = float;
-  static constexpr bool truncates = false;
+struct WgmmaF16 : WgmmaTypes<uint16_t> {
   SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x8000u) << 16, fields = (code & 0x7fffu) << 13;
     return fields >= 0x0f800000u ? of_bits(sign | 0x7f800000u | fields) : of_bits(sign | fields) * 0x1p112f;
   }
 };
-struct WgmmaE4m3 {
-  using Bits = uint8_t;
-  using Value = float;
-  static constexpr bool truncates = true;
+struct WgmmaE4m3 : WgmmaTypes<uint8_t, float, true> {
   SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) {
     const uint32_t sign = (code & 0x80u) << 24, fields = (code & 0x7fu) << 20;
     return (code & 0x7fu) == 0x7fu ? __builtin_nanf("") : of_bits(sign | fields) * 0x1p120f;
   }
 };
-struct WgmmaE5m2 {
-  using Bits = uint8_t;
-  using Value = float;
-  static constexpr bool truncates = true;
+struct WgmmaE5m2 : WgmmaTypes<uint8_t, float, true> {
   SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) {
     return WgmmaF16::decode(code << 8);
   }
 };
-struct WgmmaTf32 {  // whose last 13 bits count for nothing
-  using Bits = uint32_t;
-  using Value = float;
-  static constexpr bool truncates = false;
+struct WgmmaTf32 : WgmmaTypes<uint32_t> {  // whose last 13 bits count for nothing
   SIMT_NOT_TRACED __attribute__((always_inline)) static float decode(uint32_t code) { return of_bits(code & ~0x1fffu); }
 };
 template <typename T>
-struct WgmmaInteger {
-  using Bits = uint8_t;
-  using Value = int32_t;
-  static constexpr bool truncates = false;
+struct WgmmaInteger : WgmmaTypes<uint8_t, int32_t> {
   SIMT_NOT_TRACED __attribute__((always_inline)) static int32_t decode(uint32_t code) { return static_cast<T>(code); }
 };
 
