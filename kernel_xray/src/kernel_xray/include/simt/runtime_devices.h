@@ -19,6 +19,7 @@
 // code, to which all memory is accessible. A fault concerns all devices. PyTorch's side has device 0 only.
 #pragma once
 
+#include "device_types.h"
 #include "runtime_types.h"
 
 enum cudaDeviceP2PAttr {
