@@ -4,7 +4,7 @@ The tracer gives addresses, not costs. The costs here follow the same documented
 all blocks, and were written apart from them: so the frames of a whole run must add up to the report's lines.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import Any
@@ -36,7 +36,7 @@ class Frame:
     @property
     def lanes(self) -> list[int]:
         """The lanes that take part."""
-        return [lane for lane in range(_WARP) if self.mask >> lane & 1]
+        return lanes_in(self.mask)
 
 
 @dataclass(frozen=True)
@@ -87,21 +87,12 @@ def sectors(addresses: Iterable[int], size: int) -> tuple[int, int]:
 
 
 def wavefronts(address_of: Mapping[int, int], size: int) -> tuple[int, int]:
-    """The wavefronts of a shared-memory request, by lane, and those without bank conflicts.
-
-    Up to 4 bytes the 32 lanes are served together, with 8 bytes by halves, with 16 by quarters. Two neighbouring parts
-    are served as one if each lane has the address of its neighbour: the next lane, or the next but one.
-    """
-    together = _WARP if size <= _WORD else _WARP * _WORD // size
-    total = ideal = first = 0
-    while first < _WARP:
-        end = first + together
-        twice = first + 2 * together
-        if twice <= _WARP and first % (2 * together) == 0 and any(_paired(address_of, first, twice, f) for f in (1, 2)):
-            end = twice
+    """The wavefronts of a shared-memory request, by lane, and those without bank conflicts."""
+    total = ideal = 0
+    for lanes in served_together(address_of, size):
         words = {
             word
-            for lane in range(first, end)
+            for lane in lanes
             if lane in address_of
             for word in range(address_of[lane] // _WORD, (address_of[lane] + size - 1) // _WORD + 1)
         }
@@ -111,8 +102,24 @@ def wavefronts(address_of: Mapping[int, int], size: int) -> tuple[int, int]:
                 per_bank[word % _BANKS] += 1
             total += max(per_bank)
             ideal += 1
-        first = end
     return total, ideal
+
+
+def served_together(address_of: Mapping[int, int], size: int) -> Iterator[range]:
+    """The groups of lanes of a shared-memory request that are served together.
+
+    Up to 4 bytes these are all 32 lanes, with 8 bytes halves, with 16 quarters. Two neighbouring groups are served as
+    one if each lane has the address of its neighbour: the next lane, or the next but one.
+    """
+    together = _WARP if size <= _WORD else _WARP * _WORD // size
+    first = 0
+    while first < _WARP:
+        end = first + together
+        twice = first + 2 * together
+        if twice <= _WARP and first % (2 * together) == 0 and any(_paired(address_of, first, twice, f) for f in (1, 2)):
+            end = twice
+        yield range(first, end)
+        first = end
 
 
 def _paired(address_of: Mapping[int, int], first: int, end: int, flip: int) -> bool:

@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 
 from kernel_xray.report.canvas import INK, Picture
 from kernel_xray.report.facts import Line
+from kernel_xray.report.film_data import sectors, served_together, wavefronts
 from kernel_xray.report.text import count_text
 
 if TYPE_CHECKING:
@@ -79,10 +80,8 @@ def _title(record: Line) -> str:
 def request_cost(record: Line) -> tuple[int, int, str]:
     """Cost, least possible cost and unit of the request that is drawn."""
     if record.space == "global":
-        ideal = -(-len({address for _, address in record.lanes}) * record.size // _SECTOR)
-        return len(_touched_sectors(record)), ideal, "sector"
-    rows = _wavefronts(record)
-    return len(rows), len({phase for phase, _ in rows}), "wavefront"
+        return *sectors([address for _, address in record.lanes], record.size), "sector"
+    return *wavefronts(dict(record.lanes), record.size), "wavefront"
 
 
 def _colour(lane: int) -> Colour:
@@ -120,7 +119,7 @@ def _ray(axes: Axes, lane: int, x: float, y: float) -> None:
 # -- global memory -----------------------------------------------------------------------------------------------------
 
 
-def _touched_sectors(record: Request | Line) -> list[int]:
+def _touched_sectors(record: Request) -> list[int]:
     touched = set()
     for _, address in record.lanes:
         touched |= set(range(address // _SECTOR, (address + record.size - 1) // _SECTOR + 1))
@@ -130,13 +129,13 @@ def _touched_sectors(record: Request | Line) -> list[int]:
 def _sectors(axes: Axes, record: Request) -> None:
     """The touched sectors in the order of their addresses, with a gap where the sectors between are untouched."""
     top, gap = 4.2, 0.25
-    sectors = _touched_sectors(record)
-    gaps = sum(b != a + 1 for a, b in pairwise(sectors))
+    touched = _touched_sectors(record)
+    gaps = sum(b != a + 1 for a, b in pairwise(touched))
     gap = min(gap, 0.35 * _WIDTH / max(gaps, 1) / 2)
-    width = min(8.0, (_WIDTH - gap * gaps) / len(sectors))
-    x = (_WIDTH - gap * gaps - width * len(sectors)) / 2
+    width = min(8.0, (_WIDTH - gap * gaps) / len(touched))
+    x = (_WIDTH - gap * gaps - width * len(touched)) / 2
     places, previous = {}, None
-    for sector in sectors:
+    for sector in touched:
         x += gap if previous is not None and sector != previous + 1 else 0
         places[sector] = x
         axes.add_patch(Rectangle((x + 0.03, top), width - 0.06, 1.4, facecolor=_UNUSED, edgecolor=INK, linewidth=0.5))
@@ -162,8 +161,8 @@ def _sectors(axes: Axes, record: Request) -> None:
         for lane in lanes:
             _ray(axes, lane, where(address) + width * min(record.size, _SECTOR - address % _SECTOR) / _SECTOR / 2, top)
     used = len({a + i for _, a in record.lanes for i in range(record.size)})
-    moved = len(sectors) * _SECTOR
-    what = f"{count_text(len(sectors), 'sector')} of 32 bytes = {moved} bytes moved, {used} requested (coloured)"
+    moved = len(touched) * _SECTOR
+    what = f"{count_text(len(touched), 'sector')} of 32 bytes = {moved} bytes moved, {used} requested (coloured)"
     _caption(axes, top + 2.75, f"above: the 32 lanes of a warp · below: {what}")
 
 
@@ -180,31 +179,14 @@ def _offsets(axes: Axes, places: dict[int, float], width: float, y: float, start
 # -- shared memory -----------------------------------------------------------------------------------------------------
 
 
-def _phases(record: Request | Line) -> list[list[tuple[int, int]]]:
-    """The groups of lanes, with their offsets, that are served together; see the tracer's metrics in C++."""
-    offsets = dict(record.lanes)
-    size = _LANES if record.size <= _WORD else _LANES * _WORD // record.size
-
-    def paired(lanes: range) -> bool:
-        active = [lane for lane in lanes if lane in offsets]
-        return any(all(offsets.get(lane ^ flip) == offsets[lane] for lane in active) for flip in (1, 2))
-
-    phases, first = [], 0
-    while first < _LANES:
-        double = size < _LANES and first % (2 * size) == 0 and paired(range(first, first + 2 * size))
-        end = first + (2 * size if double else size)
-        phases.append([(lane, offset) for lane, offset in record.lanes if first <= lane < end])
-        first = end
-    return phases
-
-
-def _wavefronts(record: Request | Line) -> list[tuple[int, dict[int, tuple[int, list[int]]]]]:
+def _wavefronts(record: Request) -> list[tuple[int, dict[int, tuple[int, list[int]]]]]:
     """One entry per wavefront: its phase and, for each bank, the word that it serves and the lanes that get it."""
     rows = []
-    for phase, served in enumerate(_phases(record)):
+    offsets = dict(record.lanes)
+    for phase, served in enumerate(served_together(offsets, record.size)):
         by_bank: dict[int, dict[int, list[int]]] = {}
-        for lane, offset in served:
-            for word in range(offset // _WORD, (offset + record.size - 1) // _WORD + 1):
+        for lane in (lane for lane in served if lane in offsets):
+            for word in range(offsets[lane] // _WORD, (offsets[lane] + record.size - 1) // _WORD + 1):
                 by_bank.setdefault(word % _BANKS, {}).setdefault(word, []).append(lane)
         for turn in range(max((len(words) for words in by_bank.values()), default=0)):
             row = {bank: list(words.items())[turn] for bank, words in by_bank.items() if turn < len(words)}
