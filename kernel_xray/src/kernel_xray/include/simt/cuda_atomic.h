@@ -84,27 +84,18 @@ class AtomicOperations {
   void notify_all() const {}
 
   // Of numbers, and of pointers by elements
-  T fetch_add(Difference value, Order order = kStrong) const {
-    return update(order, [=](T before) { return static_cast<T>(before + value); });
+#define SIMT_FETCH(name, Value, after)                                     \
+  T fetch_##name(Value value, Order order = kStrong) const {               \
+    return update(order, [=](T before) { return static_cast<T>(after); }); \
   }
-  T fetch_sub(Difference value, Order order = kStrong) const {
-    return update(order, [=](T before) { return static_cast<T>(before - value); });
-  }
-  T fetch_min(T value, Order order = kStrong) const {
-    return update(order, [=](T before) { return value < before ? value : before; });
-  }
-  T fetch_max(T value, Order order = kStrong) const {
-    return update(order, [=](T before) { return before < value ? value : before; });
-  }
-  T fetch_and(T value, Order order = kStrong) const {
-    return update(order, [=](T before) { return static_cast<T>(before & value); });
-  }
-  T fetch_or(T value, Order order = kStrong) const {
-    return update(order, [=](T before) { return static_cast<T>(before | value); });
-  }
-  T fetch_xor(T value, Order order = kStrong) const {
-    return update(order, [=](T before) { return static_cast<T>(before ^ value); });
-  }
+  SIMT_FETCH(add, Difference, before + value)
+  SIMT_FETCH(sub, Difference, before - value)
+  SIMT_FETCH(min, T, value < before ? value : before)
+  SIMT_FETCH(max, T, before < value ? value : before)
+  SIMT_FETCH(and, T, (before & value))
+  SIMT_FETCH(or, T, before | value)
+  SIMT_FETCH(xor, T, before ^ value)
+#undef SIMT_FETCH
   T operator++() const { return static_cast<T>(fetch_add(1) + 1); }
   T operator--() const { return static_cast<T>(fetch_sub(1) - 1); }
   T operator++(int) const { return fetch_add(1); }

@@ -100,28 +100,16 @@ class BlockScan {
   void ExclusiveSum(T (&input)[items], T (&output)[items], More&... more) {
     exclusive_items(input, output, cub::Sum(), [&](T total, T& before) { ExclusiveSum(total, before, more...); });
   }
-  template <int items, typename Operator>
-  void InclusiveScan(T (&input)[items], T (&output)[items], Operator op) {
-    inclusive_items(input, output, op, [&](T total, T& before) { ExclusiveScan(total, before, op); }, thread() > 0);
-  }
-  template <int items, typename Operator>
-  void InclusiveScan(T (&input)[items], T (&output)[items], Operator op, T& aggregate) {
+  template <int items, typename Operator, typename... More>
+  void InclusiveScan(T (&input)[items], T (&output)[items], Operator op, More&... more) {
+    constexpr bool has_prefix = (std::is_invocable_v<More&, T> || ...);
     inclusive_items(
-        input, output, op, [&](T total, T& before) { ExclusiveScan(total, before, op, aggregate); }, thread() > 0);
+        input, output, op, [&](T total, T& before) { ExclusiveScan(total, before, op, more...); },
+        has_prefix || thread() > 0);
   }
-  template <int items, typename Operator, typename Prefix,
-            typename = decltype(std::declval<Prefix&>()(std::declval<T>()))>
-  void InclusiveScan(T (&input)[items], T (&output)[items], Operator op, Prefix& prefix) {
-    inclusive_items(input, output, op, [&](T total, T& before) { ExclusiveScan(total, before, op, prefix); }, true);
-  }
-  template <int items, typename Operator>
-  void ExclusiveScan(T (&input)[items], T (&output)[items], T initial, Operator op) {
-    exclusive_items(input, output, op, [&](T total, T& before) { ExclusiveScan(total, before, initial, op); });
-  }
-  template <int items, typename Operator>
-  void ExclusiveScan(T (&input)[items], T (&output)[items], T initial, Operator op, T& aggregate) {
-    exclusive_items(input, output, op,
-                    [&](T total, T& before) { ExclusiveScan(total, before, initial, op, aggregate); });
+  template <int items, typename Operator, typename... More>
+  void ExclusiveScan(T (&input)[items], T (&output)[items], T initial, Operator op, More&... more) {
+    exclusive_items(input, output, op, [&](T total, T& before) { ExclusiveScan(total, before, initial, op, more...); });
   }
   template <int items, typename Operator, typename Prefix,
             typename = decltype(std::declval<Prefix&>()(std::declval<T>()))>
