@@ -105,8 +105,7 @@ using simt::failed;
 cudaError_t cudaMalloc3DArray(cudaArray_t* handle, const cudaChannelFormatDesc* format, cudaExtent extent,
                               unsigned flags) {
   if (cudaError_t fault = simt::begin_work("cudaMallocArray")) return fault;
-  if (simt::capturing())
-    if (const auto answer = simt::refused_by_capture(simt::Unsafe::call)) return *answer;
+  if (const auto answer = simt::refused_by_capture(simt::Unsafe::call)) return *answer;
   if (!handle || !format) return failed(cudaErrorInvalidValue);
   if (cudaError_t error = simt::refused(*format, extent, flags)) return failed(error);
   auto array = std::make_shared<simt::Array>();

@@ -137,12 +137,14 @@ void forget_captures() {
 }
 
 std::optional<cudaError_t> refused_by_capture(cudaStream_t stream) {
+  if (!capturing()) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex);
   if (Capture* capture = capture_of(stream)) return invalidate(*capture, cudaErrorStreamCaptureUnsupported);
   return is_legacy(stream) ? refused_in_legacy() : std::nullopt;
 }
 
 std::optional<cudaError_t> refused_by_capture(Unsafe what) {
+  if (!capturing()) return std::nullopt;
   const std::lock_guard<std::mutex> lock(mutex);
   std::optional<cudaError_t> answer;
   for (Capture& capture : captures) {

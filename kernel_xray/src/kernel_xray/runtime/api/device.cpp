@@ -119,8 +119,7 @@ cudaError_t cudaDeviceSynchronize() {
                 "cudaDeviceSynchronize was called in a kernel; CUDA 12 removed it there: a kernel cannot "
                 "wait for the kernels that it launches");
   simt::StreamWatch::current().waited("cudaDeviceSynchronize");
-  if (simt::capturing())
-    if (const auto answer = simt::refused_by_capture(simt::Unsafe::wait)) return *answer;
+  if (const auto answer = simt::refused_by_capture(simt::Unsafe::wait)) return *answer;
   return simt::pending_fault();
 }
 

@@ -65,8 +65,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const auto sorted = simt::executables().find(executable);
   if (!sorted) return failed(cudaErrorInvalidValue);
   if (!simt::stream_exists(stream)) return simt::no_stream();
-  if (simt::capturing())  // CUDA 13.0 does not record it as a child graph
-    if (const auto refused = simt::refused_by_capture(stream)) return *refused;
+  // CUDA 13.0 does not record it as a child graph
+  if (const auto refused = simt::refused_by_capture(stream)) return *refused;
   return simt::run(*sorted);
 }
 

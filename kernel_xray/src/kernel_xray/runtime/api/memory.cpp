@@ -19,9 +19,7 @@ using simt::MemoryKind;
 constexpr size_t kPitchUnit = 512;  // bytes; rows of cudaMallocPitch begin at multiples of it
 
 // Allocating and freeing may synchronise, and a graph here has no nodes that do either in a stream's order.
-std::optional<cudaError_t> refused() {
-  return simt::capturing() ? simt::refused_by_capture(simt::Unsafe::call) : std::nullopt;
-}
+std::optional<cudaError_t> refused() { return simt::refused_by_capture(simt::Unsafe::call); }
 std::optional<cudaError_t> refused(cudaStream_t stream) {
   if (!simt::capturing() || !simt::invalidate_capture(stream)) return std::nullopt;
   return simt::failed(cudaErrorNotSupported);

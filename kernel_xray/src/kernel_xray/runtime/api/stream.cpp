@@ -35,8 +35,7 @@ cudaError_t wait_for(const char* function, cudaStream_t stream) {
   host_only(function);
   if (!stream_exists(stream)) return no_stream();
   StreamWatch::current().waited(function);
-  if (capturing())
-    if (const auto answer = refused_by_capture(stream)) return *answer;
+  if (const auto answer = refused_by_capture(stream)) return *answer;
   return pending_fault();
 }
 
@@ -125,8 +124,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return simt::streams().remove(stream);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  if (simt::capturing())
-    if (const auto answer = simt::refused_by_capture(simt::Unsafe::call)) return *answer;
+  if (const auto answer = simt::refused_by_capture(simt::Unsafe::call)) return *answer;
   return simt::wait_for("cudaStreamSynchronize", stream);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return simt::wait_for("cudaStreamQuery", stream); }
@@ -158,8 +156,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
   simt::host_only("cudaStreamAddCallback");
   if (!simt::stream_exists(stream)) return simt::no_stream();
   if (!callback || flags != 0) return simt::failed(cudaErrorInvalidValue);
-  if (simt::capturing())
-    if (const auto answer = simt::refused_by_capture(stream)) return *answer;
+  if (const auto answer = simt::refused_by_capture(stream)) return *answer;
   callback(stream, simt::pending_fault(), user_data);
   return cudaSuccess;
 }
