@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "simt/lasting.h"
+
 namespace simt::libraries {
 
 // No number is given twice, so a destroyed handle is always recognised.

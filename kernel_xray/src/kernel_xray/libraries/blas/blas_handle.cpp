@@ -6,10 +6,7 @@ namespace {
 
 constexpr int kVersion = 130000;  // that of the CUDA release whose interface this is
 
-libraries::HandleTable<Context>& contexts() {
-  static auto* table = new libraries::HandleTable<Context>;  // never destroyed: static objects may hold handles
-  return *table;
-}
+libraries::HandleTable<Context>& contexts() { return lasting<libraries::HandleTable<Context>>(); }
 
 Context* find(cublasHandle_t handle) { return contexts().find(reinterpret_cast<uintptr_t>(handle)); }
 

@@ -26,10 +26,7 @@ struct Plan {
   cudaStream_t stream = nullptr;
 };
 
-libraries::HandleTable<Plan>& plans() {
-  static auto* table = new libraries::HandleTable<Plan>;
-  return *table;
-}
+libraries::HandleTable<Plan>& plans() { return lasting<libraries::HandleTable<Plan>>(); }
 
 Plan* find(cufftHandle handle) { return handle > 0 ? plans().find(static_cast<uintptr_t>(handle)) : nullptr; }
 

@@ -25,10 +25,7 @@ struct Generator {
   std::vector<curandStateMRG32k3a> mrg;
 };
 
-libraries::HandleTable<Generator>& generators() {
-  static auto* table = new libraries::HandleTable<Generator>;
-  return *table;
-}
+libraries::HandleTable<Generator>& generators() { return lasting<libraries::HandleTable<Generator>>(); }
 
 Generator* find(curandGenerator_t generator) { return generators().find(reinterpret_cast<uintptr_t>(generator)); }
 

@@ -10,10 +10,7 @@ namespace {
 
 using ArrayPointer = std::shared_ptr<Array>;
 
-Handles<ArrayPointer>& arrays() {
-  static auto* table = new Handles<ArrayPointer>;  // never destroyed: static objects may free arrays at exit
-  return *table;
-}
+Handles<ArrayPointer>& arrays() { return lasting<Handles<ArrayPointer>>(); }
 
 cudaError_t refused(const cudaChannelFormatDesc& format, cudaExtent extent, unsigned flags) {
   if (!element_bytes(format)) return cudaErrorInvalidChannelDescriptor;

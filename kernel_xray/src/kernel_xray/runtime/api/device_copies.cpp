@@ -3,14 +3,12 @@
 
 #include <cstring>
 
+#include "../../include/simt/lasting.h"
 #include "api/devices.h"
 
 namespace simt {
 
-DeviceCopies& DeviceCopies::instance() {
-  static DeviceCopies* copies = new DeviceCopies;  // never destroyed: libraries may be unloaded at exit
-  return *copies;
-}
+DeviceCopies& DeviceCopies::instance() { return lasting<DeviceCopies>(); }
 
 DeviceCopies::Map::iterator DeviceCopies::holding(uintptr_t address) {
   const auto after = variables_.upper_bound(address);

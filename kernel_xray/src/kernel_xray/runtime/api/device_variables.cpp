@@ -4,14 +4,12 @@
 #include <algorithm>
 
 #include "../../include/simt/core.h"
+#include "../../include/simt/lasting.h"
 #include "api/device_copies.h"
 
 namespace simt {
 
-DeviceVariables& DeviceVariables::instance() {
-  static DeviceVariables* variables = new DeviceVariables;  // never destroyed: libraries may be unloaded at exit
-  return *variables;
-}
+DeviceVariables& DeviceVariables::instance() { return lasting<DeviceVariables>(); }
 
 void DeviceVariables::add(const Span& span) {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "../../include/simt/lasting.h"
 #include "api/allocations.h"
 #include "api/device_copies.h"
 #include "api/host_call.h"
@@ -45,10 +46,7 @@ struct Turns {
   std::condition_variable over;
   unsigned users = 0;
 };
-Turns& turns() {
-  static auto* all = new Turns;
-  return *all;
-}
+Turns& turns() { return lasting<Turns>(); }
 // Changed with the mutex locked, and read by kernels and by the handler of a fault.
 std::atomic<int> working{0};
 std::atomic<unsigned> kernels{0}, protections{0};

@@ -23,10 +23,7 @@ struct EventRecord {
   CapturedEvent captured{};
 };
 
-Handles<EventRecord>& events() {
-  static auto* table = new Handles<EventRecord>;  // never destroyed: static objects may destroy events at exit
-  return *table;
-}
+Handles<EventRecord>& events() { return lasting<Handles<EventRecord>>(); }
 
 // When an event was recorded. As in CUDA, an unrecorded event, or one that keeps no time, is not a valid handle.
 cudaError_t read_time(cudaEvent_t event, Clock::time_point* when, int* device) {

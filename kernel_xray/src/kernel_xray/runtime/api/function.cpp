@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "../../include/simt/lasting.h"
 #include "api/device.h"
 #include "api/devices.h"
 #include "api/host_call.h"
@@ -31,10 +32,7 @@ struct Functions {
   std::map<const void*, Function>& known() { return of_device[current_device()]; }
 };
 
-Functions& functions() {
-  static auto* all = new Functions;
-  return *all;
-}
+Functions& functions() { return lasting<Functions>(); }
 
 int ceil_divide(int a, int b) { return (a + b - 1) / b; }
 

@@ -10,15 +10,8 @@
 namespace simt {
 namespace {
 
-// Never destroyed: static objects may destroy graphs at exit.
-Handles<GraphPointer>& graphs() {
-  static auto* table = new Handles<GraphPointer>;
-  return *table;
-}
-Handles<std::weak_ptr<Graph>>& nodes() {  // the graph of each node
-  static auto* table = new Handles<std::weak_ptr<Graph>>;
-  return *table;
-}
+Handles<GraphPointer>& graphs() { return lasting<Handles<GraphPointer>>(); }
+Handles<std::weak_ptr<Graph>>& nodes() { return lasting<Handles<std::weak_ptr<Graph>>>(); }  // the graph of each node
 
 // Gives a list as the queries of the API do.
 cudaError_t give(const std::vector<cudaGraphNode_t>& list, cudaGraphNode_t* to, size_t* count) {

@@ -11,10 +11,7 @@ namespace {
 
 using Executable = std::vector<Node>;  // sorted
 
-Handles<std::shared_ptr<Executable>>& executables() {
-  static auto* table = new Handles<std::shared_ptr<Executable>>;  // never destroyed: as for graphs
-  return *table;
-}
+Handles<std::shared_ptr<Executable>>& executables() { return lasting<Handles<std::shared_ptr<Executable>>>(); }
 
 cudaError_t run(const Executable& sorted) {
   for (const Node& node : sorted)

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "../../include/simt/lasting.h"
 #include "api/host_call.h"
 
 namespace simt {

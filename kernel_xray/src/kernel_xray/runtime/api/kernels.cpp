@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "../../include/simt/lasting.h"
 #include "api/host_call.h"
 
 namespace simt {
@@ -21,10 +22,7 @@ struct Kernels {
   std::map<const void*, Kernel> known;
 };
 
-Kernels& known_kernels() {
-  static auto* all = new Kernels;
-  return *all;
-}
+Kernels& known_kernels() { return lasting<Kernels>(); }
 
 Kernel find(const void* address) {
   const std::lock_guard<std::mutex> lock(known_kernels().mutex);

@@ -49,10 +49,7 @@ cudaError_t release(const char* function, void* pointer, bool host) {
 
 class Registered {  // host memory registered with cudaHostRegister
  public:
-  static Registered& instance() {
-    static Registered* registered = new Registered;
-    return *registered;
-  }
+  static Registered& instance() { return simt::lasting<Registered>(); }
   cudaError_t add(void* pointer, size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const uintptr_t start = reinterpret_cast<uintptr_t>(pointer);

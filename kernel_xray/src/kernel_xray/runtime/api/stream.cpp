@@ -20,10 +20,7 @@ struct StreamRecord {
   int device;
 };
 
-Handles<StreamRecord>& streams() {
-  static auto* table = new Handles<StreamRecord>;  // never destroyed: static objects may destroy streams at exit
-  return *table;
-}
+Handles<StreamRecord>& streams() { return lasting<Handles<StreamRecord>>(); }
 
 thread_local cudaStream_t current = nullptr;
 
