@@ -21,6 +21,7 @@ from simt_programs import line_marked, load_cases, operators
 import kernel_xray
 from kernel_xray.machine import cache, toolchain
 from kernel_xray.report import facts, findings, picture
+from kernel_xray.report.kernel_names import shown_name, shown_names
 from kernel_xray.report.resident_warps import occupancy
 from kernel_xray.report.run import xray
 from kernel_xray.runtime.libsimt import compiler, is_clang
@@ -31,6 +32,17 @@ CLANG = is_clang()
 ORIGIN = (0, 0, 0)
 zeros = torch.zeros
 pytestmark = pytest.mark.usefixtures("few_objects")
+
+
+def test_a_long_name_of_a_kernel_is_shown_with_fewer_template_arguments():
+    assert shown_name("scale<Pair<float, 4>, 128>") == "scale<Pair<float, 4>, 128>"
+    layouts = ", ".join(f"Layout<Shape<{i}, 16>, Stride<1, {i}>>" for i in range(9))
+    kernel, other = (f"gemm<Shared<float, {layouts}>, Shape<64, 64>, {end}>" for end in ("float", "half"))
+    assert re.fullmatch(r"gemm<Shared<…>, Shape<…>, float> #[0-9a-f]{8}", shown_name(kernel))
+    alike = [shown_name(name) for name in (f"gemm<{layouts}>", f"gemm<{layouts}, {layouts}>")]
+    assert alike[0].startswith("gemm<Layout<…>, ") and alike[1].startswith("gemm<…> #")
+    assert shown_names([kernel, other, kernel]) == f"{shown_name(kernel)}, {shown_name(other)}"
+    assert len(shown_name("k" * 500)) < 150
 
 
 def load(name):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kernel_xray.report.film_data import Film
+from kernel_xray.report.kernel_names import shown_name
 from kernel_xray.report.resident_warps import Occupancy
 
 Index = tuple[int, int, int]
@@ -111,7 +112,9 @@ class FaultRecord:
 
     def __str__(self) -> str:
         place = f"{Path(self.file).name}:{self.line}" if self.line else "unknown line"
-        where = f"  in kernel '{self.kernel}', block {self.block}, thread {self.thread}" if self.kernel else ""
+        where = (
+            f"  in kernel '{shown_name(self.kernel)}', block {self.block}, thread {self.thread}" if self.kernel else ""
+        )
         code = source_line(self.file, self.line).strip()
         outside = next((caller for caller in self.callers if caller[0] != self.file), None)
         called = outside and f"  called at {Path(outside[0]).name}:{outside[1]}: {source_line(*outside).strip()}"

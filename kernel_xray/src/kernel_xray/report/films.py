@@ -15,6 +15,7 @@ from typing import Any
 from kernel_xray.report.facts import Facts, FaultRecord, Writer, source_line
 from kernel_xray.report.film_data import Frame, for_viewing
 from kernel_xray.report.film_of_fault import faulty_lanes, lane_of, place_of, with_access
+from kernel_xray.report.kernel_names import shown_name, shown_names
 from kernel_xray.report.shell import Page, assembled
 
 _HERE = Path(__file__).parent
@@ -71,7 +72,7 @@ def film(
             raise ValueError(f"{name} is {number}; it must be 1 or more")
     sides, notes = [], []
     for i, report in enumerate(reports):
-        kernels = ", ".join(dict.fromkeys(launch.kernel for launch in report.launches))
+        kernels = shown_names(launch.kernel for launch in report.launches)
         title = titles[i] if titles else kernels
         side, left = _side(report, title, warps, frames, wrote)
         sides.append(side)
@@ -157,7 +158,8 @@ def _side(
     for number, filmed in blocks.items():
         launch = report.launches[number]
         if len(filmed) < launch.blocks:
-            left.append(f"{launch.kernel}: {len(filmed)} of {launch.blocks:,} blocks filmed; lines' totals are of all.")
+            some = f"{len(filmed)} of {launch.blocks:,} blocks"
+            left.append(f"{shown_name(launch.kernel)}: {some} filmed; lines' totals are of all.")
     frames = [frame for key in kept for frame in first[key]]
     side = {
         "title": title,
@@ -194,7 +196,7 @@ def _warp(report: Facts, key: Key, frames: list[Frame], tables: "_Tables", at: i
     launch = report.launches[number]
     index = ", ".join(map(str, _block_index(block, launch.grid)))
     return {
-        "name": f"{launch.kernel}, block ({index}), warp {warp}",
+        "name": f"{shown_name(launch.kernel)}, block ({index}), warp {warp}",
         "warp": warp,
         "threads": launch.block,
         "at": at,

@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from kernel_xray.report.facts import Facts, FaultRecord, Line, source_line
+from kernel_xray.report.kernel_names import shown_name
 from kernel_xray.report.text import (
     access_text,
     each_text,
@@ -43,7 +44,7 @@ def as_html(report: Facts) -> str:
 
 def _finding(fault: FaultRecord, colour: str) -> str:
     """A fault or remark in words, and its line with the neighbouring lines."""
-    where = f"kernel {fault.kernel}, block {fault.block}, thread {fault.thread}" if fault.kernel else ""
+    where = f"kernel {shown_name(fault.kernel)}, block {fault.block}, thread {fault.thread}" if fault.kernel else ""
     place = f"{Path(fault.file).name}:{fault.line}" if fault.line else "unknown line"
     rows = []
     for number in range(fault.line - 2, fault.line + 3) if fault.line else ():

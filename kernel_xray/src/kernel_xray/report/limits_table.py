@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernel_xray.report.facts import Launch
 from kernel_xray.report.gpu_models import GPU
+from kernel_xray.report.kernel_names import shown_name
 from kernel_xray.report.text import size_text
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class LaunchLimits:
         """The launch, and how much of it was traced."""
         launch = self.launch
         sample = f", {launch.traced_blocks} of {launch.blocks:,} blocks" * (launch.traced_blocks < launch.blocks)
-        return f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>{sample}"
+        return f"{shown_name(launch.kernel)}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>{sample}"
 
     def mark(self, limit: Limit) -> str:
         """`*` for the bound, `~` for an estimate."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernel_xray.report import films
 from kernel_xray.report.facts import Facts, FaultRecord, Launch, Line
 from kernel_xray.report.html import as_html
+from kernel_xray.report.kernel_names import shown_names
 from kernel_xray.report.limits import limits
 from kernel_xray.report.limits_table import Limits
 from kernel_xray.report.resident_warps import Occupancy
@@ -24,7 +25,7 @@ class Report(Facts):
     """The result of `kernel_xray.xray`: the function's result, costs by line, faults, remarks, launches, the seed."""
 
     def __repr__(self) -> str:  # without the seed: the same in every run
-        kernels = ", ".join(dict.fromkeys(launch.kernel for launch in self.launches)) or "no traced kernel"
+        kernels = shown_names(launch.kernel for launch in self.launches) or "no traced kernel"
         faults = ", ".join(f.kind for f in self.faults) or "no faults"
         cut = "; incomplete" if self.cut or not self.whole else ""
         return f"<X-ray of {kernels}: {faults}; {len(self.lines)} kinds of access{cut}>"

@@ -6,6 +6,8 @@ if the grid is small or its blocks end at different times, and higher occupancy 
 
 from dataclasses import dataclass
 
+from kernel_xray.report.kernel_names import shown_name
+
 
 @dataclass(frozen=True)
 class _SM:
@@ -53,7 +55,7 @@ class Occupancy:
         return self.warps / self.max_warps
 
     def __str__(self) -> str:
-        name = f"{self.kernel}: " if self.kernel else ""
+        name = f"{shown_name(self.kernel)}: " if self.kernel else ""
         what = f"{self.threads} threads, {self.registers} registers each, {self.shared} bytes of shared memory a block"
         blocks = "1 block" if self.blocks == 1 else f"{self.blocks} blocks"
         return (

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from kernel_xray.report.facts import Facts, Launch, Line
+from kernel_xray.report.kernel_names import shown_name
 
 _WIDTH = 118
 _BAR = 10
@@ -62,7 +63,7 @@ def launch_text(launch: Launch) -> tuple[str, str]:
     ]
     if shared:
         details.append(f"{shared} bytes of shared memory a block")
-    shape = f"{launch.kernel}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>"
+    shape = f"{shown_name(launch.kernel)}<<<{size_text(launch.grid)}, {size_text(launch.block)}>>>"
     return f"{shape} at {Path(launch.file).name}:{launch.line}", ", ".join(details)
 
 
@@ -141,7 +142,7 @@ def with_kernels(records: list[Line]) -> Iterator[tuple[str, Line]]:
     """The records of one line, and with the first of each kernel its name, if they are of several."""
     shown = records[0].kernel if len({record.kernel for record in records}) == 1 else ""
     for record in records:
-        yield record.kernel if record.kernel != shown else "", record
+        yield shown_name(record.kernel) if record.kernel != shown else "", record
         shown = record.kernel
 
 
