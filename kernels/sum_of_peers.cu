@@ -44,9 +44,7 @@ Tensor sum_of_peers(const Tensor& mine, const Tensor& addresses) {
   ladder::check_input(addresses, "addresses", ScalarType::Long);
   STD_TORCH_CHECK(addresses.dim() == 1, "addresses must have one dimension, got ",
                   ladder::shape_of(addresses));
-  STD_TORCH_CHECK(mine.get_device_index() == addresses.get_device_index(),
-                  "mine and addresses must be on the same device, got cuda:",
-                  mine.get_device_index(), " and cuda:", addresses.get_device_index());
+  ladder::check_same_device(mine, "mine", addresses, "addresses");
   auto guard = ladder::on_device_of(mine);
   Tensor out = torch::stable::empty_like(mine);
   int64_t n = mine.numel();

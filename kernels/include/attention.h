@@ -158,9 +158,7 @@ inline Sizes check_attention(const Tensor& q, const Tensor& k, const Tensor& v,
       "k must have four dimensions, [batch, kv_heads, tokens, d], got shape ",
       ladder::shape_of(k), "; add those of size 1 with unsqueeze");
   ladder::check_same(k, "k", v, "v");
-  STD_TORCH_CHECK(q.get_device_index() == k.get_device_index(),
-                  "q and k must be on the same device, got cuda:", q.get_device_index(),
-                  " and cuda:", k.get_device_index(), "; move one of them");
+  check_same_device(q, "q", k, "k");
   STD_TORCH_CHECK(q.size(0) == k.size(0) && q.size(3) == k.size(3),
                   "q and k must have the same batch and d, the first and the last "
                   "dimension, got shapes ",

@@ -70,9 +70,7 @@ inline ladder::MatmulSizes check_factors(const ladder::Tensor& a,
   check_factor(a, "a", "row-major", ".contiguous()");
   check_factor(columns, "b", "column-major, with k contiguous",
                ".t().contiguous().t()");
-  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(),
-                  "a and b must be on the same device, got cuda:", a.get_device_index(),
-                  " and cuda:", b.get_device_index(), "; move one of them");
+  ladder::check_same_device(a, "a", b, "b");
   STD_TORCH_CHECK(b.size(1) % 8 == 0,
                   "b must have a multiple of 8 columns, so that rows of the result "
                   "have whole 16 bytes,",

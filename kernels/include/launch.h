@@ -83,14 +83,19 @@ inline bool same_shape(const Tensor& a, const Tensor& b) {
   return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end());
 }
 
+inline void check_same_device(const Tensor& a, const char* name_a, const Tensor& b,
+                              const char* name_b) {
+  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(), name_a, " and ", name_b,
+                  " must be on the same device, got cuda:", a.get_device_index(),
+                  " and cuda:", b.get_device_index(), "; move one of them");
+}
+
 inline void check_same(const Tensor& a, const char* name_a, const Tensor& b,
                        const char* name_b) {
   STD_TORCH_CHECK(same_shape(a, b), name_a, " and ", name_b,
                   " must have the same shape, got ", shape_of(a), " and ", shape_of(b),
                   "; expand the smaller one first");
-  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(), name_a, " and ", name_b,
-                  " must be on the same device, got cuda:", a.get_device_index(),
-                  " and cuda:", b.get_device_index());
+  check_same_device(a, name_a, b, name_b);
 }
 
 // Makes the tensor's device current until the end of the scope: a launch goes to the

@@ -113,9 +113,7 @@ MatmulSizes check_matmul(const Tensor& a, const Tensor& b, Layout layout) {
   STD_TORCH_CHECK(a.size(1) == b.size(0),
                   "b must have as many rows as a has columns, got shapes ", shape_of(a),
                   " and ", shape_of(b), "; is one of them transposed?");
-  STD_TORCH_CHECK(a.get_device_index() == b.get_device_index(),
-                  "a and b must be on the same device, got cuda:", a.get_device_index(),
-                  " and cuda:", b.get_device_index(), "; move one of them");
+  check_same_device(a, "a", b, "b");
   return {a.size(0), b.size(1), a.size(1)};
 }
 

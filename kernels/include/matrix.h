@@ -24,9 +24,7 @@ inline Matrix check_x_and_vector(const Tensor& x, const Tensor& vector,
   STD_TORCH_CHECK(vector.dim() == 1 && vector.size(0) == columns, name,
                   " must have one element for each of the ", columns,
                   " columns of x, got shape ", shape_of(vector));
-  STD_TORCH_CHECK(x.get_device_index() == vector.get_device_index(), "x and ", name,
-                  " must be on the same device, got cuda:", x.get_device_index(),
-                  " and cuda:", vector.get_device_index());
+  check_same_device(x, "x", vector, name);
   return {columns ? x.numel() / columns : 0, columns};
 }
 

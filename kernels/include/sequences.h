@@ -111,10 +111,7 @@ inline Packed packed(const std::optional<Tensor>& starts, const char* name,
   STD_TORCH_CHECK(starts->dim() == 1 && starts->numel() > 0, name,
                   " must have an element for each sequence and one more, got shape ",
                   shape_of(*starts));
-  STD_TORCH_CHECK(starts->get_device_index() == of.get_device_index(), name, " and ",
-                  name_of,
-                  " must be on the same device, got cuda:", starts->get_device_index(),
-                  " and cuda:", of.get_device_index());
+  check_same_device(*starts, name, of, name_of);
   STD_TORCH_CHECK(of.size(0) == 1, name_of, " must have a batch of 1 with ", name,
                   ", got shape ", shape_of(of));
   return {data<int>(*starts), int(starts->numel() - 1), int(of.size(2))};

@@ -400,9 +400,7 @@ inline const bfloat16* check_bias(const Tensor& a, const Tensor& b,
   STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
                   "bias must have one element for each column of b, got shapes ",
                   ladder::shape_of(bias), " and ", ladder::shape_of(b));
-  STD_TORCH_CHECK(bias.get_device_index() == a.get_device_index(),
-                  "a and bias must be on the same device, got cuda:",
-                  a.get_device_index(), " and cuda:", bias.get_device_index());
+  ladder::check_same_device(a, "a", bias, "bias");
   auto* data =
       reinterpret_cast<const bfloat16*>(bias.const_data_ptr<ladder::BFloat16>());
   STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 4 == 0,
