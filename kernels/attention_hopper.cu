@@ -42,77 +42,19 @@
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
-#include "attention.h"
-#include "hopper_matmul.h"
-#include "hopper_wgmma.h"
-#include "mma_sync.h"
-#include "work_tiles.h"
+#include "attention_consumer.h"
 
 using namespace ladder;
-using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup, hopper::TileMap;
-
-constexpr int kRowsOfGroup = 64, kKeysOfTile = 128;
-
-// What a block is.
-template <int d_, int consumers_>
-struct Shape {
-  static constexpr int d = d_, consumers = consumers_, rows = consumers * kRowsOfGroup,
-                       threads = (1 + consumers) * kWarpGroup,
-                       kv_stages = d == 64 ? 4 : 2;
-};
-
-// A tile is stored in panels of 64 columns.
-template <typename S>
-struct HopperTiles {
-  bfloat16 q[WorkTiles::stages][S::d / 64][S::rows][64],
-      k[S::kv_stages][S::d / 64][kKeysOfTile][64],
-      v[S::kv_stages][S::d / 64][kKeysOfTile][64];
-  WorkTiles work_tiles;
-  Barrier q_full[WorkTiles::stages], q_empty[WorkTiles::stages], k_full[S::kv_stages],
-      k_empty[S::kv_stages], v_full[S::kv_stages], v_empty[S::kv_stages];
-  Barrier ping_pong[S::consumers];  // whose turn it is to begin products
-};
-
-// Where a block's results go.
-struct Results {
-  bfloat16* out;
-  Strides strides;
-  float* logsumexp;
-  Strides strides_of_sum;
-
-  // The first of a work tile's sequence.
-  template <typename Lengths>
-  __device__ bfloat16* out_of(const WorkTile& work) const {
-    return out + Lengths::offset(work.q, strides) + work.head * strides.head;
-  }
-  template <typename Lengths>
-  __device__ float* logsumexp_of(const WorkTile& work) const {
-    return logsumexp + Lengths::offset(work.q, strides_of_sum) +
-           work.head * strides_of_sum.head;
-  }
-};
+using hopper::TileMap;
 
 // -------------------------------------------------------------------------------------
 // The producer
-
-// A warp. The results of a work tile's queries that see no key.
-template <typename S, typename Lengths>
-__device__ void write_nothing(const Results& results, const WorkTile& work) {
-  bfloat16* to = results.out_of<Lengths>(work);
-  float* logsumexp = results.logsumexp_of<Lengths>(work);
-  int rows = min(S::rows, work.q.length - work.first), vectors = S::d / 8;
-  for (int i = threadIdx.x % 32; i < rows * vectors; i += 32) {
-    int row = work.first + i / vectors;
-    reinterpret_cast<uint4*>(to + row * results.strides.token)[i % vectors] = {};
-    if (i % vectors == 0) logsumexp[row] = -INFINITY;
-  }
-}
 
 // A warp.
 template <typename S, typename Lengths, typename Mask>
 __device__ void produce(HopperTiles<S>& shared, const TileMap& q, const TileMap& k,
                         const TileMap& v, const Results& results,
-                        const TileScheduler<S::rows, kKeysOfTile, Lengths>& scheduler,
+                        const TileScheduler<S::rows, Lengths>& scheduler,
                         const Mask& mask) {
   PipelineState<S::kv_stages> at;
   auto load = [&](const WorkTile& work, WorkTiles::State at_work) {
@@ -141,122 +83,6 @@ __device__ void produce(HopperTiles<S>& shared, const TileMap& q, const TileMap&
 
 // -------------------------------------------------------------------------------------
 // The consumers
-
-// The state of online softmax of a thread's two rows of the 64, 8 apart. The sums are
-// over the thread's own columns.
-struct RowState {
-  float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
-
-  // Turns scores into probabilities relative to the largest score so far, and adds them
-  // up. correction: by what earlier sums must be multiplied. scale: log2(e) is in it.
-  __device__ __forceinline__ void update(float (&scores)[kKeysOfTile / 2], float scale,
-                                         float (&correction)[2]) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float before = largest[half], now = before;
-#pragma unroll
-      for (int i = 2 * half; i < kKeysOfTile / 2; i += 4)
-        now = fmaxf(now, fmaxf(scores[i], scores[i + 1]));
-      now = largest[half] = quad_max(now);
-      float shift = finite_or_0(now * scale);
-      correction[half] = exp2_approximate(before * scale - shift);
-      sum[half] *= correction[half];
-#pragma unroll
-      for (int i = 2 * half; i < kKeysOfTile / 2; i += 4) {
-        sum[half] += scores[i] = exp2_approximate(scores[i] * scale - shift);
-        sum[half] += scores[i + 1] = exp2_approximate(scores[i + 1] * scale - shift);
-      }
-    }
-  }
-};
-
-// A warp. Its 16 rows of q, from `row` of the block's on, as a factor of wgmma.
-template <int d, int rows>
-__device__ __forceinline__ void load_q(uint32_t (&q)[d / 16][4],
-                                       const bfloat16 (&panels)[d / 64][rows][64],
-                                       int row) {
-  int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int i = 0; i < d; i += 16) {  // TMA has swizzled the rows
-    auto line = reinterpret_cast<const uint4*>(panels[i / 64][row + lane % 16]);
-    load_matrices(q[i / 16], line + ((i % 64 / 8 + lane / 16) ^ lane % 8));
-  }
-}
-
-// A warp group. Begins scores = q @ k^T for its 64 rows of q, in registers or, from
-// row `row` of the block's on, in shared memory.
-template <bool in_registers, typename S>
-__device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2],
-                                             const HopperTiles<S>& shared,
-                                             const uint32_t (&q)[S::d / 16][4],
-                                             int stage_of_q, int row, int stage) {
-  hopper::wgmma_fence();
-#pragma unroll
-  for (int i = 0; i < S::d; i += 16) {  // 32 bytes further in a panel's rows
-    uint64_t b = hopper::descriptor(&shared.k[stage][i / 64], 16) + (i % 64 * 2 >> 4);
-    if constexpr (in_registers) {
-      hopper::wgmma_registers<kKeysOfTile, false>(scores, q[i / 16], b, i > 0);
-    } else {
-      uint64_t a = hopper::descriptor(&shared.q[stage_of_q][i / 64][row], 16);
-      hopper::wgmma_shared<kKeysOfTile, false, false>(scores, a + (i % 64 * 2 >> 4), b,
-                                                      i > 0);
-    }
-  }
-  hopper::wgmma_commit();
-}
-
-// A warp group. Begins out += probabilities @ v, or out = probabilities @ v.
-template <typename S>
-__device__ __forceinline__ void begin_out(
-    float (&out)[S::d / 2], const uint32_t (&probabilities)[kKeysOfTile / 16][4],
-    const HopperTiles<S>& shared, int stage, bool add) {
-  uint64_t v = hopper::descriptor(&shared.v[stage], sizeof(shared.v[stage][0]));
-  hopper::wgmma_fence();
-#pragma unroll
-  for (int i = 0; i < kKeysOfTile / 16; ++i) {
-    hopper::wgmma_registers<S::d, true>(
-        out, probabilities[i], v + i * (16 * hopper::kRowBytes >> 4), add || i > 0);
-  }
-  hopper::wgmma_commit();
-}
-
-// A row of results of a thread, and the one 8 after it, whose sums are complete.
-struct Rows {
-  bfloat16* to;
-  int left;  // rows of the sequence, from the first on
-  float factor[2];
-};
-
-// A warp group. Writes logsumexp of the rows that end a work tile; `row` is the
-// thread's first.
-template <typename Lengths>
-__device__ __forceinline__ Rows complete(const Results& results, const WorkTile& work,
-                                         int row, const RowState& state, float scale) {
-  Rows rows = {results.out_of<Lengths>(work) + row * results.strides.token,
-               work.q.length - row};
-  float* logsumexp = results.logsumexp_of<Lengths>(work) + row;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    float sum = quad_sum(state.sum[half]);
-    rows.factor[half] = sum == 0 ? 0 : 1 / sum;  // 0: of no keys
-    if (8 * half < rows.left && threadIdx.x % 4 == 0) {
-      logsumexp[8 * half] =
-          (finite_or_0(state.largest[half] * scale) + log2f(sum)) * kLn2;
-    }
-  }
-  return rows;
-}
-
-template <int d>
-__device__ __forceinline__ void write(const Rows& rows, const float (&out)[d / 2],
-                                      int64_t pitch) {
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    write_row<d>(rows.to, 8 * half, rows.left,
-                 reinterpret_cast<const float (&)[d / 8][4]>(out), 2 * half,
-                 rows.factor[half], pitch);
-  }
-}
 
 // A warp group: 64 queries of each of the block's work tiles.
 template <typename Lengths, typename S, typename Mask, typename Scale>
@@ -319,12 +145,6 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
       }
     }
   };
-  auto convert = [&] {
-#pragma unroll
-    for (int i = 0; i < kKeysOfTile / 4; ++i) {
-      probabilities[i / 4][i % 4] = packed<bfloat16>(scores[2 * i], scores[2 * i + 1]);
-    }
-  };
   // region overlap
   // Computes the probabilities of the tile of keys from `key` on while the product with
   // those before runs: finish() has it. add: to the products before.
@@ -345,7 +165,7 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
     hopper::wgmma_wait_for<0>(out);
     if (leader) hopper::arrive(shared.v_empty[before.stage()]);
     finish();
-    convert();
+    convert(probabilities, scores);
   };
   // endregion
   auto rescale = [&] {
@@ -361,7 +181,7 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
   if (leader) hopper::arrive(shared.k_empty[0]);
   cap_and_mask(work.begin);
   state.update(scores, scale.scale, correction);
-  convert();
+  convert(probabilities, scores);
   Rows rows;
   bool add;
   while (true) {
@@ -389,26 +209,15 @@ __global__ void __launch_bounds__(S::threads, 1)
     attention_hopper_kernel(const __grid_constant__ TileMap q,
                             const __grid_constant__ TileMap k,
                             const __grid_constant__ TileMap v, Results results,
-                            TileScheduler<S::rows, kKeysOfTile, Lengths> scheduler,
-                            Mask mask, Scale scale) {
+                            TileScheduler<S::rows, Lengths> scheduler, Mask mask,
+                            Scale scale) {
   extern __shared__ __align__(1024) char memory[];
   auto& shared = hopper::aligned<HopperTiles<S>>(memory);
   if (threadIdx.x == 0) {
     hopper::prefetch(q);
     hopper::prefetch(k);
     hopper::prefetch(v);
-    shared.work_tiles.init(S::consumers * kWarpGroup / 32);
-    for (int stage = 0; stage < WorkTiles::stages; ++stage) {
-      hopper::init(shared.q_full[stage], 1);
-      hopper::init(shared.q_empty[stage], S::consumers * kWarpGroup / 32);
-    }
-    for (int stage = 0; stage < S::kv_stages; ++stage) {
-      hopper::init(shared.k_full[stage], 1);
-      hopper::init(shared.v_full[stage], 1);
-      hopper::init(shared.k_empty[stage], S::consumers);
-      hopper::init(shared.v_empty[stage], S::consumers);
-    }
-    for (Barrier& barrier : shared.ping_pong) hopper::init(barrier, kWarpGroup / 32);
+    shared.init();
     hopper::fence_init();
   }
   __syncthreads();  // no thread waits at a barrier before it is initialised
@@ -420,24 +229,15 @@ __global__ void __launch_bounds__(S::threads, 1)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-inline int sms() { return ladder::device_attribute(cudaDevAttrMultiProcessorCount); }
-
 template <typename S, typename Lengths, typename Mask, typename Scale>
 void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& out,
                    Tensor& logsumexp, Scale scale, Sizes size, Lengths of_q,
                    Lengths of_kv, Mask mask) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<S>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  TileScheduler<S::rows, kKeysOfTile, Lengths> scheduler(of_q, of_kv, size, q.size(1));
-  unsigned blocks = grid_of(scheduler.numbers());
+  TileScheduler<S::rows, Lengths> scheduler(of_q, of_kv, size, q.size(1));
   std::optional<Tensor> taken;
-  if (blocks > (uniform(mask) ? 1 : 2) * unsigned(sms())) {
-    blocks = sms();
-    if (!uniform(mask)) {
-      taken = torch::stable::new_zeros(q, {1}, ScalarType::Int);
-      scheduler.taken = data<int>(*taken);
-    }
-  }
+  unsigned blocks = scheduler.blocks(mask, q, taken);
   Strides of_sum = {q.size(1) * size.tokens, size.tokens, 1};
   auto kernel = attention_hopper_kernel<S, Lengths, Mask, Scale>;
   allow_shared(kernel, bytes);
@@ -448,41 +248,30 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
-// The time of all work tiles of `rows` rows, in those of one with all keys.
-inline double waves(const Sizes& size, const Mask& mask, int rows) {
-  double tiles = size.heads * ceil_div(int64_t(size.tokens), int64_t(rows));
-  if (uniform(mask)) return std::ceil(tiles / sms());
-  double seen = (size.tokens + rows + kKeysOfTile) / (2.0 * size.tokens);
-  return std::max(1.0, tiles * seen / sms());
-}
-
 // As attention in attention.cu.
 std::tuple<Tensor, Tensor> attention_hopper(
     const Tensor& q, const Tensor& k, const Tensor& v, bool causal,
     std::optional<double> scale, std::optional<int64_t> window_left,
     std::optional<int64_t> window_right, bool /*deterministic: always*/, double softcap,
     std::optional<Tensor> starts, std::optional<Tensor> starts_kv) {
-  Sizes size = check_attention(q, k, v, true);
-  check_input(q, "q", ScalarType::BFloat16, true);
-  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
-                  size.d, "; use attention");
+  Sizes size = check_hopper(q, k, v, "attention");
   auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp,
                    double scale) {
     with_scale(scale, softcap, [&](auto score) {
       auto launch = [&](auto of_q, auto of_kv, auto mask) {
-        using L = decltype(of_q);
-        using M = decltype(mask);
-        using S = decltype(score);
+        auto run = [&](auto shape) {
+          launch_hopper<decltype(shape)>(q, k, v, out, logsumexp, score, size, of_q,
+                                         of_kv, mask);
+        };
         using Narrow = Shape<64, 2>;
         using Wide = Shape<64, 3>;  // a tile takes 1.3 times as long on an H200
-        auto run = size.d == 64 ? launch_hopper<Narrow, L, M, S>
-                                : launch_hopper<Shape<128, 2>, L, M, S>;
-        if constexpr (std::is_same_v<M, Mask> && std::is_same_v<S, Scaled>) {
-          if (size.d == 64 &&
-              1.3 * waves(size, mask, Wide::rows) < waves(size, mask, Narrow::rows))
-            run = launch_hopper<Wide, L, M, S>;
+        if (size.d == 128) return run(Shape<128, 2>());
+        if constexpr (std::is_same_v<decltype(mask), Mask> &&
+                      std::is_same_v<decltype(score), Scaled>) {
+          if (1.3 * waves(size, mask, Wide::rows) < waves(size, mask, Narrow::rows))
+            return run(Wide());
         }
-        run(q, k, v, out, logsumexp, score, size, of_q, of_kv, mask);
+        run(Narrow());
       };
       with_sequences(q, k, size, causal, window_left, window_right, starts, starts_kv,
                      launch);

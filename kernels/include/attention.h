@@ -18,6 +18,7 @@ namespace ladder {
 
 constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
 constexpr int kMaxD = 256;
+constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200
 
 // The sizes that kernels need. `heads` counts those of all batches: head h of q reads
 // head h / group of k and v.

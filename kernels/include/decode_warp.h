@@ -1,6 +1,6 @@
-// decode_warp.h: what a warp of attention_decode.cu computes: it copies tiles of keys and
-// values into its ring, multiplies them with 16 rows of q, and keeps the state of these
-// rows' online softmax. States of several warps and blocks are merged.
+// decode_warp.h: what a warp of attention_decode.cu computes: it copies tiles of keys
+// and values into its ring, multiplies them with 16 rows of q, and keeps the state of
+// these rows' online softmax. States of several warps and blocks are merged.
 #pragma once
 
 #include "async_copy.h"

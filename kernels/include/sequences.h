@@ -104,6 +104,16 @@ struct Packed {
   }
 };
 
+// other: what takes all other inputs.
+inline Sizes check_hopper(const Tensor& q, const Tensor& k, const Tensor& v,
+                          const char* other) {
+  Sizes size = check_attention(q, k, v, true);
+  check_input(q, "q", ScalarType::BFloat16, true);
+  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
+                  size.d, "; use ", other);
+  return size;
+}
+
 inline Packed packed(const std::optional<Tensor>& starts, const char* name,
                      const Tensor& of, const char* name_of) {
   STD_TORCH_CHECK(starts, name, " must be given with the other one's starts, got None");

@@ -14,7 +14,7 @@
 
 namespace ladder {
 
-constexpr int64_t kL2Bytes = 32 << 20;  // of the 50 MB of an H100 or H200, for k and v
+constexpr int kKeysOfTile = 128;
 
 // Where a role of a block is in a ring: the stage, and the parity of its phase.
 template <int stages>
@@ -35,14 +35,24 @@ struct WorkTile {
 };
 constexpr int kNoMore = -1;  // the end of what follows the last one
 
+inline int sms() { return device_attribute(cudaDevAttrMultiProcessorCount); }
+
 // Whether all queries see as many keys.
 inline bool uniform(const Mask& mask) { return !mask.causal; }
 inline bool uniform(const Band&) { return false; }
 
+// The time of all work tiles of `rows` queries, in those of one with all keys.
+inline double waves(const Sizes& size, const Mask& mask, int rows) {
+  double tiles = size.heads * ceil_div(int64_t(size.tokens), int64_t(rows));
+  if (uniform(mask)) return std::ceil(tiles / sms());
+  double seen = (size.tokens + rows + kKeysOfTile) / (2.0 * size.tokens);
+  return std::max(1.0, tiles * seen / sms());
+}
+
 // The order of work tiles of `rows` queries: those of `at_once` heads together, whose k
 // and v fit in the L2 cache. Of these, the last queries come first: if causal, they
 // take longest, and the short tiles at the end keep all SMs busy.
-template <int rows, int keys, typename Lengths>
+template <int rows, typename Lengths>
 struct TileScheduler {
   Lengths of_q, of_kv;
   Sizes size;
@@ -56,6 +66,18 @@ struct TileScheduler {
   }
   // How many numbers tiles have.
   __host__ __device__ int64_t numbers() const { return size.heads * of_q.tiles(rows); }
+  // How many blocks there are. A counter for the tiles beyond their first is kept in
+  // `counter`, on q's device.
+  template <typename Mask>
+  unsigned blocks(const Mask& mask, const Tensor& q, std::optional<Tensor>& counter) {
+    unsigned one_each = grid_of(numbers());
+    if (one_each <= (uniform(mask) ? 1 : 2) * unsigned(sms())) return one_each;
+    if (!uniform(mask)) {
+      counter = torch::stable::new_zeros(q, {1}, ScalarType::Int);
+      taken = data<int>(*counter);
+    }
+    return sms();
+  }
   // A warp. Some numbers of packed sequences are no tile's: there, first is outside.
   template <typename Mask>
   __device__ WorkTile tile(int number, Mask mask) const {
@@ -72,10 +94,10 @@ struct TileScheduler {
     number -= of_q.first_tile(i, rows);
     int first = (ceil_div(q.length, rows) - 1 - number) * rows;
     Range range = mask.keys_of(first, first + rows - 1);
-    int begin = range.begin / keys * keys;
-    int tiles = range.end > begin ? ceil_div(range.end - begin, keys) : 0;
-    return {
-        q, head, first, begin, begin + tiles * keys, kv.length, kv, head / size.group};
+    int begin = range.begin / kKeysOfTile * kKeysOfTile;
+    int tiles = range.end > begin ? ceil_div(range.end - begin, kKeysOfTile) : 0;
+    int end = begin + tiles * kKeysOfTile;
+    return {q, head, first, begin, end, kv.length, kv, head / size.group};
   }
   // A warp. The number that the block takes after `number`.
   __device__ int64_t next(int64_t number) const {

@@ -20,6 +20,7 @@
 
 #define LADDER_NO_OPERATORS
 #include "../attention.cu"
+#include "../attention_backward.cu"
 
 // -------------------------------------------------------------------------------------
 // The mask

@@ -93,6 +93,14 @@ def mistaken(source: Path, good: str, bad: str, folder: Path, header: str = "") 
     return folder / "mistaken.cu"
 
 
+def with_mistake(source: Path, good: str, bad: str, folder: Path) -> Path:
+    """`mistaken`, or the source itself if neither it nor a header has `good`: of several sources that share headers."""
+    if not any(good in text for text in with_headers(source).values()):
+        return source
+    (folder / source.stem).mkdir()
+    return mistaken(source, good, bad, folder / source.stem)
+
+
 def load(name: str, source: Path, **options: Any) -> Any:
     """The operators of a source; one that includes Hopper's headers is built for that GPU alone."""
     options |= {"extra_include_paths": [paths.KERNELS], "is_python_module": False}

@@ -4,7 +4,7 @@ import functools
 
 import pytest
 import torch
-from inputs import FLOATING, load, mistaken, pytorch_attention, randn
+from inputs import FLOATING, load, pytorch_attention, randn, with_mistake
 
 import helpers
 from helpers.ladder.catalogue.attention import attention as reference
@@ -191,13 +191,16 @@ TRACED = (  # shape, dtype, causal
 
 @pytest.mark.parametrize(("shape", "dtype", "causal"), TRACED, ids=str)
 def test_the_xray_reports_nothing_under_any_seed(shape, dtype, causal):
-    ops = extension("attention_traced", ("attention.cu",), traced=True)
+    forward, backward = (
+        getattr(extension(f"{name}_traced", (f"{name}.cu",), traced=True), name)
+        for name in ("attention", "attention_backward")
+    )
     q, k, v, grad, grad_logsumexp = (x.cpu() for x in arguments(shape, dtype))
     for seed in range(5):
-        report = helpers.xray(ops.attention, q, k, v, causal, seed=seed)
+        report = helpers.xray(forward, q, k, v, causal, seed=seed)
         assert report.faults == []
         given = (grad, grad_logsumexp, q, k, v, *report.result, causal)
-        back = helpers.xray(ops.attention_backward, *given, seed=100 + seed)
+        back = helpers.xray(backward, *given, seed=100 + seed)
         assert back.faults == []
         reads = [line for line in (*report.lines, *back.lines) if line.space == "shared"]
         assert bool(reads) == (dtype != torch.float32)
@@ -230,17 +233,14 @@ MISTAKES = {
 @pytest.mark.skipif(helpers.target != "simulator", reason="a race need not show on a GPU")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result(mistake, tmp_path):
-    source, header = KERNELS / "attention.cu", KERNELS / "include" / "attention.h"
-    if MISTAKES[mistake][0] in header.read_text():
-        header = mistaken(header, *MISTAKES[mistake], tmp_path).rename(tmp_path / "attention.h")
-        source = mistaken(source, '"attention.h"', f'"{header}"', tmp_path)
-    else:
-        source = mistaken(source, *MISTAKES[mistake], tmp_path)
-    wrong = load("mistaken", source)
+    forward, backward = (
+        getattr(load(f"mistaken_{name}", with_mistake(KERNELS / f"{name}.cu", *MISTAKES[mistake], tmp_path)), name)
+        for name in ("attention", "attention_backward")
+    )
 
     def results_of(q, k, v, grad, grad_logsumexp, causal):
-        out, logsumexp = wrong.attention(q, k, v, causal)
-        return out, logsumexp, *wrong.attention_backward(grad, grad_logsumexp, q, k, v, out, logsumexp, causal)
+        out, logsumexp = forward(q, k, v, causal)
+        return out, logsumexp, *backward(grad, grad_logsumexp, q, k, v, out, logsumexp, causal)
 
     given = arguments((2, 1, 129, 127, 64), torch.bfloat16)
     exact = results(reference, *(x.double() for x in given), causal=True)

@@ -26,7 +26,7 @@ def changed(good, bad, tmp_path, header=""):
 
 def few_blocks(sms, tmp_path, source=SOURCE, **options):
     """The extension on a GPU of as few SMs, so that a block has several work tiles."""
-    real = "return ladder::device_attribute(cudaDevAttrMultiProcessorCount);"
+    real = "return device_attribute(cudaDevAttrMultiProcessorCount);"
     return load("few_blocks", mistaken(source, real, f"return {sms};", tmp_path), **options).attention_hopper
 
 
@@ -207,7 +207,7 @@ def test_what_is_refused():
 @pytest.mark.parametrize("bytes_at_once", ["1", "2 * 150 * 64 * 4", "5 * 150 * 64 * 4"])
 def test_heads_in_sections(bytes_at_once, tmp_path):
     """5 groups of 2 heads: one, two or all of them at once."""
-    function = changed("kL2Bytes = 32 << 20", f"kL2Bytes = {bytes_at_once}", tmp_path, "work_tiles.h")
+    function = changed("kL2Bytes = 32 << 20", f"kL2Bytes = {bytes_at_once}", tmp_path)
     assert agrees(function, (10, 5, 260, 150, 64), True)
 
 

@@ -346,7 +346,7 @@ ATTENTION_BACKWARD = Operator(
     kernels=(
         Kernel(
             name="attention_backward",
-            files=("attention.cu",),
+            files=("attention_backward.cu",),
             dtypes=FLOATING,
             slow_to_build=True,
             not_contracted="two arguments are float32 where the others have 16 bits; autograd calls it in the contract",

@@ -30,9 +30,9 @@ def library(name: str, *files: str) -> Any:
     return extension(name, files)
 
 
-def _overload(name: str, beside: str = "") -> Overload:
-    """The operator that a kernel of the catalogue registers, or another one in the files of kernel `beside`, built."""
-    return getattr(_KERNELS[beside or name].extension(), name).default
+def _overload(name: str) -> Overload:
+    """The operator that a kernel of the catalogue registers, built."""
+    return getattr(_KERNELS[name].extension(), name).default
 
 
 def _like_first(first: torch.Tensor, *rest: Any) -> torch.Tensor:
@@ -409,7 +409,7 @@ def attention_backward() -> Overload:
 
     It is itself differentiable, in plain PyTorch, which keeps the matrix of scores.
     """
-    return _attention_backward(_overload("attention_backward", beside="attention"))
+    return _attention_backward(library("attention_backward", "attention_backward.cu").attention_backward.default)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from helpers.paths import KERNELS
 from helpers.practice import registry
 from helpers.upkeep.mutants.mutation import Mutant, Operator, mutants
 
-# Headers by the kernels that judge them: all that their code serves, the fast to build first.
+# Headers by the kernels that judge them: all that their code serves, the fast to build first. Others: see TESTS.
 HEADERS = {
     "include/vector.h": ("fused_muladd", "bias_gelu"),
     "include/matrix.h": ("bias_gelu_backward_simple", "rms_norm"),
@@ -25,13 +25,6 @@ HEADERS = {
     "include/approximate.h": ("softmax",),
     "include/row.h": ("softmax", "rms_norm"),
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
-    "include/hopper_parts.h": (),
-    "include/hopper_swapped.h": (),
-    "include/hopper_matmul.h": (),  # these seven: see TESTS
-    "include/attention.h": (),
-    "include/sequences.h": (),
-    "include/work_tiles.h": (),
-    "include/decode_warp.h": (),
 }
 # Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
 # tests.
@@ -42,6 +35,7 @@ TESTS = {
     "island.cu": ("test_island.py",),
     "hopper_units.cu": ("test_hopper_units.py",),
     "attention.cu": ("test_attention.py",),
+    "attention_backward.cu": ("test_attention.py",),
     "attention_decode.cu": ("test_attention_decode.py",),
     "attention_hopper.cu": ("test_attention_hopper.py",),
     "attention_hopper_backward.cu": ("test_attention_hopper_backward.py",),
@@ -55,6 +49,11 @@ TESTS = {
     "include/hopper_swapped.h": ("test_hopper.py", "-kform"),
     "include/sequences.h": ("test_attention_packed.py",),
     "include/work_tiles.h": ("test_attention_hopper.py", "-kerror or window"),
+    "include/attention_tiles.h": ("test_attention.py",),
+    "include/attention_simple.h": ("test_attention.py",),
+    "include/attention_consumer.h": ("test_attention_hopper.py",),
+    "include/attention_key_tiles.h": ("test_attention_hopper_backward.py",),
+    "include/attention_grad_q.h": ("test_attention_hopper_backward.py",),
     "include/decode_warp.h": ("test_attention_decode.py",),
     "include/hopper_matmul.h": ("test_hopper_units.py", "test_hopper.py", "-kring or matmul_cluster"),
 }
@@ -110,7 +109,7 @@ def targets() -> list[Target]:
         for e in registry.exercises()
         if e.solution.suffix == ".cu"
     ]
-    by_file: dict[str, list[str]] = {file: [] for file in TESTS if file not in HEADERS}
+    by_file: dict[str, list[str]] = {file: [] for file in TESTS if not file.startswith("include/")}
     for operator in catalogue.ALL:
         for kernel in operator.kernels:
             if (
@@ -127,9 +126,8 @@ def targets() -> list[Target]:
         for file, names in by_file.items()
         if file not in LEFT_OUT and not file.startswith("solutions/")
     ]
-    headers = [
-        Target(file.removesuffix(".h"), file, names, tests=TESTS.get(file, ())) for file, names in HEADERS.items()
-    ]
+    headers = [Target(file.removesuffix(".h"), file, names) for file, names in HEADERS.items()]
+    headers += [Target(f.removesuffix(".h"), f, tests=names) for f, names in TESTS.items() if f.startswith("include/")]
     return answers + kernels + headers
 
 

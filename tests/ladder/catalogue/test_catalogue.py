@@ -107,7 +107,7 @@ IN_TESTS = {
     ("pages/pictures/test_show_plot.py", "ladder/pytorch/test_pickling.py", "test_repository.py"): {"vector_add"},
     ("ladder/checking/test_far.py", "kernels/test_streams.py"): {"vector_add"},
     ("practice/",): {"matmul_bias_gelu"},
-    ("teaching/classroom/test_command.py",): {"fused_muladd", "matmul_bias_gelu", "softmax"},
+    ("teaching/classroom/test_command.py",): {"attention_backward", "fused_muladd", "matmul_bias_gelu", "softmax"},
     ("upkeep/benchmarks/test_bench.py",): {"attention_backward", "bias_gelu_training", "matmul_bias_gelu", "softmax"},
     ("upkeep/benchmarks/test_bench.py", "upkeep/mutants/"): {"vector_add"},
     ("upkeep/benchmarks/test_bias_gelu_bench.py",): {"bias_gelu_training"},
@@ -183,7 +183,7 @@ def test_an_entry_is_whole(operator):
     for kernel in operator.kernels:
         sources = [KERNELS / file for file in kernel.files]
         assert all(source.is_file() for source in sources)
-        text = "".join(source.read_text() for source in sources)
+        text = "".join(path.read_text() for path in (*sources, *(KERNELS / "include").glob("*.h")))
         counted = {launch.kernel or kernel.cuda_name for launch in kernel.launches}
         assert all(re.search(rf"\b{name}\(", text) for name in counted), kernel.name
         assert {launch.dtype for launch in kernel.launches} <= {*kernel.dtypes, ""}

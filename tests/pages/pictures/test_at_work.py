@@ -59,15 +59,18 @@ def test_stages_are_filled_while_others_are_multiplied(monkeypatch):
 @pytest.mark.slow  # builds attention, traced; lesson 17 draws this, and products are drawn above
 def test_attention_keeps_queries_or_keys_and_skips_what_the_mask_hides():
     lesson_17s = ("-DLADDER_ONLY=BFloat16",)
-    ops = extension("attention_traced", ("attention.cu",), traced=True, flags=lesson_17s)
+    attention, attention_backward = (
+        getattr(extension(f"{name}_traced", (f"{name}.cu",), traced=True, flags=lesson_17s), name)
+        for name in ("attention", "attention_backward")
+    )
     q, k, v, grad = (torch.randn(1, 1, 128, 64).bfloat16() for _ in range(4))
-    forward = helpers.xray(ops.attention, q, k, v, True, film=True)
+    forward = helpers.xray(attention, q, k, v, True, film=True)
     assert "attention_kernel, block 0: keeps queries 0-127, loops over keys 0-63, 64-127" in repr(
         scores_at_work(forward)
     )
     out, logsumexp = forward.result
     rest = (out, logsumexp, True, None)
-    backward = helpers.xray(ops.attention_backward, grad, 0 * logsumexp, q, k, v, *rest, film=[1])
+    backward = helpers.xray(attention_backward, grad, 0 * logsumexp, q, k, v, *rest, film=[1])
     picture = scores_at_work(backward)
     assert repr(picture).split("; ") == [
         "attention_backward_kernel, block 1: keeps queries 0-63, loops over keys 0-63",

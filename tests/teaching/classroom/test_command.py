@@ -55,7 +55,7 @@ def test_an_exercise_upon_anothers_kernel_may_read_that_kernel_only():
         "matmul_bias_gelu": ["matmul/10_mma.cu"],
         "muladd_rule": ["fused_muladd.cu"],
         "numpy_face": ["island.cu"],
-        "sliding_window": ["attention.cu"],
+        "sliding_window": ["attention.cu", "attention_backward.cu"],
         "softmax_op": ["softmax.cu"],
     }
 

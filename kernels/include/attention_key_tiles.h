@@ -1,0 +1,191 @@
+// attention_key_tiles.h: what a block of attention_hopper_backward.cu works on, its
+// tiles in shared memory, the producer that requests them, and the products of a
+// consumer.
+#pragma once
+
+#include "hopper_bulk.h"
+#include "hopper_matmul.h"
+#include "hopper_wgmma.h"
+#include "sequences.h"
+
+namespace ladder {
+
+using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
+    hopper::kWarpGroup, hopper::TileMap;
+
+constexpr int kKeysOfGroup = 64, kKeysOfBlock = kConsumers * kKeysOfGroup;
+constexpr int kStages = 2;
+constexpr int kAdders = 2;  // threads that add parts of grad_q, each in its own steps
+using PipelineState = hopper::PipelineStateOf<kStages>;
+// a consumer's subtile of a tile of grad_q: kSubtile x kSubtile elements.
+constexpr int kSubtile = 64;
+template <int d>
+constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
+
+// The tiles of queries that a block loops over: from the last one down, each of all
+// `heads` heads of the group. first_head: of those of all batches. numbers: how many
+// tiles of a head have; first: that of the sequence's first tile.
+struct TileIterator {
+  int first_head, heads, numbers, first, tile, head;
+  __device__ void advance() {
+    if (++head == heads) {
+      head = 0;
+      --tile;
+    }
+  }
+  __device__ int64_t number() const {
+    return int64_t(first_head + head) * numbers + first + tile;
+  }
+};
+
+// What a block works on: keys from `first` on of a sequence, with a tile of queries in
+// each of `steps` steps.
+struct WorkTile {
+  Sequence q, kv;
+  int head_kv, first, steps;
+  TileIterator iterator;
+};
+
+// A warp. What block `block` works on. Blocks of `at_once` heads alternate, if causal
+// the longest first.
+template <int d, typename Lengths, typename Mask>
+__device__ WorkTile work_tile(int block, const Sizes& size, const Lengths& of_q,
+                              const Lengths& of_kv, int heads_kv, int at_once,
+                              const Mask& mask) {
+  constexpr int queries = kQueriesOfTile<d>;
+  int numbers = of_kv.tiles(kKeysOfBlock), head = block / (numbers * at_once) * at_once;
+  int heads = min(at_once, int(size.heads) / size.group - head);
+  block -= head * numbers;
+  head += block % heads;
+  int number = block / heads, i = of_kv.sequence_of(number, kKeysOfBlock);
+  Sequence q = of_q.sequence(head / heads_kv, i),
+           kv = of_kv.sequence(head / heads_kv, i);
+  int first = (number - of_kv.first_tile(i, kKeysOfBlock)) * kKeysOfBlock;
+  Mask seen = mask;
+  if constexpr (Lengths::packed) seen = mask.aligned(q.length, kv.length);
+  Range range = seen.queries_of(first, first + kKeysOfBlock - 1);
+  int begin = max(range.begin, 0) / queries,
+      end = ceil_div(min(range.end, q.length), queries);
+  bool none = Lengths::packed && (first < 0 || first >= kv.length);
+  return {q,
+          kv,
+          head % heads_kv,
+          first,
+          none ? 0 : max(end - begin, 0) * size.group,
+          {head * size.group, size.group, of_q.tiles(queries),
+           of_q.first_tile(i, queries), end - 1, 0}};
+}
+
+// Tiles are stored in panels of 64 columns.
+template <int d>
+struct QueryTile {
+  alignas(1024) bfloat16 q[d / 64][kQueriesOfTile<d>][64];
+  bfloat16 grad[d / 64][kQueriesOfTile<d>][64];
+  float logsumexp[kQueriesOfTile<d>], delta[kQueriesOfTile<d>];
+};
+
+template <int d>
+struct KeyTiles {
+  bfloat16 k[d / 64][kKeysOfBlock][64], v[d / 64][kKeysOfBlock][64];
+  bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // double-buffered
+  float4 grad_q[kConsumers][kSubtile * kSubtile / 4];        // a block's part of a tile
+  QueryTile<d> stages[kStages];
+  Barrier keys_full, full[kStages], empty[kStages], ds_full[2],
+      grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers];
+  WorkTile work;
+
+  // One thread.
+  __device__ void init() {
+    constexpr int group = kWarpGroup / 32, warps = kConsumers * group;
+    hopper::init(keys_full, 1);
+    for (int stage = 0; stage < kStages; ++stage) {
+      hopper::init(full[stage], 1);
+      hopper::init(empty[stage], warps);
+    }
+    for (Barrier& full : ds_full) hopper::init(full, warps);
+    for (int consumer = 0; consumer < kConsumers; ++consumer) {
+      hopper::init(grad_q_empty[consumer], 1);
+      for (auto& full : grad_q_full) hopper::init(full[consumer], group);
+    }
+  }
+};
+
+struct Operands {
+  TileMap q, grad, k, v;
+  const float* rows;   // of each tile of queries: all logsumexp, then all delta
+  float* grad_q;       // sums, in the order of grad_q_subtile
+  int *begun, *turns;  // blocks that have begun, and have added to each tile; or null
+  bfloat16 *grad_k, *grad_v;
+  Strides of_grad_k, of_grad_v;
+};
+
+// -------------------------------------------------------------------------------------
+// The producer
+
+template <typename Lengths, int d>
+__device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile work) {
+  constexpr int queries = kQueriesOfTile<d>, row_bytes = 2 * queries * sizeof(float);
+  hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
+  Lengths::load(shared.k, operands.k, shared.keys_full, work.kv, work.head_kv,
+                work.first);
+  Lengths::load(shared.v, operands.v, shared.keys_full, work.kv, work.head_kv,
+                work.first);
+  PipelineState pipe;
+  TileIterator& iterator = work.iterator;
+#pragma unroll 1
+  for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
+    QueryTile<d>& stage = shared.stages[pipe.stage];
+    Barrier& full = shared.full[pipe.stage];
+    // At first there is no phase to wait for.
+    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);
+    hopper::arrive_and_expect(full, sizeof stage.q + sizeof stage.grad + row_bytes);
+    int head = work.head_kv * iterator.heads + iterator.head,
+        row = iterator.tile * queries;
+    Lengths::load(stage.q, operands.q, full, work.q, head, row);
+    Lengths::load(stage.grad, operands.grad, full, work.q, head, row);
+    hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
+                       row_bytes, full);
+  }
+}
+
+// -------------------------------------------------------------------------------------
+// Products of a consumer
+
+__device__ __forceinline__ uint64_t advanced(uint64_t descriptor, int bytes) {
+  return descriptor + (bytes >> 4);
+}
+// Bytes to the i-th 16 columns of a tile with panels of `rows` rows, and to its i-th 16
+// rows.
+__device__ constexpr int columns_at(int i, int rows) {
+  return i / 4 * rows * kRowBytes + i % 4 * 32;
+}
+__device__ constexpr int rows_at(int i) { return i * 16 * kRowBytes; }
+
+// A warp group. Begins sum = a @ b^T: 64 rows of d columns of the keys' tiles, and 64
+// of a tile of queries.
+template <int d>
+__device__ __forceinline__ void begin_scores(float (&sum)[kSubtile / 2], uint64_t a,
+                                             uint64_t b) {
+  hopper::wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < d / 16; ++i) {
+    hopper::wgmma_shared<kSubtile, false, false>(
+        sum, advanced(a, columns_at(i, kKeysOfBlock)),
+        advanced(b, columns_at(i, kQueriesOfTile<d>)), i > 0);
+  }
+  hopper::wgmma_commit();
+}
+
+// A warp group. Begins sum += a @ b: a in registers, 64 keys by 16 * n queries; b rows
+// of a tile of queries.
+template <int d, int n>
+__device__ __forceinline__ void begin_sum(float (&sum)[d / 2],
+                                          const uint32_t (&a)[n][4], uint64_t b) {
+  hopper::wgmma_fence();
+#pragma unroll
+  for (int i = 0; i < n; ++i)
+    hopper::wgmma_registers<d, true>(sum, a[i], advanced(b, rows_at(i)), true);
+  hopper::wgmma_commit();
+}
+
+}  // namespace ladder
