@@ -8,7 +8,7 @@
 #include "matmul/13_choice.cu"
 
 Tensor matmul_choice_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
-  const bfloat16* data = check_bias(a, b, bias);
+  const bfloat16* data = hopper::check_bias(a, b, bias);
   return product(a, b, BiasGelu<false>{data, int(bias.size(0))});
 }
 

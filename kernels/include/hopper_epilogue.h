@@ -5,6 +5,7 @@
 
 #include "gelu.h"
 #include "hopper.h"
+#include "launch.h"
 
 namespace hopper {
 
@@ -89,6 +90,22 @@ struct BiasGelu {
     return gelu(saves ? shifted(z, of_pair) : z);
   }
 };
+
+// The elements of bias, one for each column of b.
+inline const bfloat16* check_bias(const ladder::Tensor& a, const ladder::Tensor& b,
+                                  const ladder::Tensor& bias) {
+  ladder::check_input(bias, "bias", torch::headeronly::ScalarType::BFloat16);
+  STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
+                  "bias must have one element for each column of b, got shapes ",
+                  ladder::shape_of(bias), " and ", ladder::shape_of(b));
+  ladder::check_same_device(a, "a", bias, "bias");
+  auto* data = static_cast<const bfloat16*>(bias.const_data_ptr());
+  STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 4 == 0,
+                  "bias must begin at a multiple of 4 bytes; pass bias.clone()");
+  STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0,
+                  "a must have at least one column, got shape ", ladder::shape_of(a));
+  return data;
+}
 
 // The sums of factors of 8 bits, which are stored as x / scale.
 struct Scaled : Identity {

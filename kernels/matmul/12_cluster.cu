@@ -44,75 +44,21 @@
 #include <torch/csrc/stable/library.h>
 
 #include <climits>
-#include <numeric>
 #include <tuple>
 
-#include "hopper_epilogue.h"
-#include "hopper_matmul.h"
-#include "hopper_parts.h"
-#include "hopper_wgmma.h"
+#include "hopper_cluster.h"
 
 using hopper::Barrier, hopper::BiasGelu, hopper::bfloat16, hopper::Identity,
     hopper::TileMap;
-using hopper::kConsumers, hopper::kThreads, hopper::kWarpGroup;
+using hopper::kBuffers, hopper::kConsumers, hopper::kThreads, hopper::kWarpGroup,
+    hopper::kWarpRows;
 using hopper::kGroup, hopper::kK, hopper::kM, hopper::kPanel, hopper::Work;
+using hopper::Product, hopper::TileConfig, hopper::TileScheduler;
 using ladder::ceil_div, ladder::Tensor;
 
 enum class StoreMode { direct, tma, overlapped };  // the epilogues of the three rungs
-
-constexpr int kCluster = 2;  // blocks of the three rungs
-constexpr int kWarps = kConsumers * kWarpGroup / 32;
-constexpr int kWarpRows = 16;  // a warp's of the 64 rows of a wgmma
-constexpr int kBuffers = 2;    // panels of c that a warp may have in flight
-
-struct StagingBuffers {
-  bfloat16 panels[kBuffers][kWarpRows][kPanel];  // of one warp, row-major
-};
-static_assert(sizeof(StagingBuffers::panels[0]) % 1024 == 0,
-              "panels begin where the swizzle's pattern begins");
-
-// A block computes tiles of m x n elements of c, and a cluster has `cluster` blocks.
-template <int n_, int cluster_, bool e4m3_ = false>
-struct TileConfig {
-  static constexpr bool e4m3 = e4m3_;  // factors of 8 bits (hopper_fp8.h)
-  static constexpr int m = kM, n = n_, panels = n / kPanel, cluster = cluster_;
-  static constexpr int stages = n > 128 ? 4 : 6;
-  // Lines of b, 64 elements each, that a block loads for the cluster, and those in one
-  // request.
-  static constexpr int lines = panels * kK / cluster, box = std::gcd(lines, kK);
-  using Stage = hopper::StageOf<panels>;
-  using PipelineState = hopper::PipelineStateOf<stages>;
-  struct Shared : hopper::RingOf<Stage, stages> {
-    alignas(1024) StagingBuffers staging[kWarps];
-  };
-};
+constexpr int kCluster = 2;                        // blocks of the three rungs
 using Pair = TileConfig<hopper::kN, kCluster>;
-
-// c, as the first rung writes it and as the others do. sums: a @ b, if the epilogue
-// saves them.
-struct Product {
-  bfloat16* data;
-  int rows, columns;
-  TileMap panels, sums;
-};
-
-// The tile scheduler of a persistent block: its cluster does items first, first +
-// stride, ..., each F::cluster * F::m x F::n elements of c.
-template <typename F>
-struct TileScheduler {
-  int rank, first, stride;  // rank: of the block in its cluster
-  // Of c, in clusters and in tiles; along k, in steps of kK.
-  int cluster_rows, columns, steps;
-  hopper::Parts parts;
-  __device__ int end() const { return parts.items(cluster_rows * columns); }
-  __device__ Work work(int number) const {
-    hopper::Part part = parts.part(number, steps);
-    hopper::TileIndex index(part.tile, cluster_rows, columns, kGroup);
-    constexpr int elements = F::m * F::n;
-    return {(index.row * F::cluster + rank) * F::m, index.column * F::n, part.first,
-            part.end, parts.sums_of(part, F::cluster * elements, rank * elements)};
-  }
-};
 
 // -------------------------------------------------------------------------------------
 // Kernel
@@ -393,23 +339,6 @@ Tensor run(const Tensor& a, const Tensor& b, Epilogue epilogue = {},
       F::box);
 }
 
-// The elements of bias, one for each column of b.
-inline const bfloat16* check_bias(const Tensor& a, const Tensor& b,
-                                  const Tensor& bias) {
-  ladder::check_input(bias, "bias", torch::headeronly::ScalarType::BFloat16);
-  STD_TORCH_CHECK(bias.dim() == 1 && b.dim() == 2 && bias.size(0) == b.size(1),
-                  "bias must have one element for each column of b, got shapes ",
-                  ladder::shape_of(bias), " and ", ladder::shape_of(b));
-  ladder::check_same_device(a, "a", bias, "bias");
-  auto* data =
-      reinterpret_cast<const bfloat16*>(bias.const_data_ptr<ladder::BFloat16>());
-  STD_TORCH_CHECK(reinterpret_cast<uintptr_t>(data) % 4 == 0,
-                  "bias must begin at a multiple of 4 bytes; pass bias.clone()");
-  STD_TORCH_CHECK(a.dim() != 2 || a.size(1) > 0,
-                  "a must have at least one column, got shape ", ladder::shape_of(a));
-  return data;
-}
-
 #ifndef LADDER_NO_OPERATORS
 
 Tensor matmul_cluster_only(const Tensor& a, const Tensor& b) {
@@ -423,14 +352,14 @@ Tensor matmul_cluster(const Tensor& a, const Tensor& b) {
 }
 
 Tensor matmul_cluster_gelu(const Tensor& a, const Tensor& b, const Tensor& bias) {
-  const bfloat16* data = check_bias(a, b, bias);
+  const bfloat16* data = hopper::check_bias(a, b, bias);
   return run<StoreMode::overlapped, BiasGelu<false>>(a, b, {data, int(bias.size(0))});
 }
 
 // gelu(a @ b + bias) and a @ b.
 std::tuple<Tensor, Tensor> matmul_cluster_gelu_saving(const Tensor& a, const Tensor& b,
                                                       const Tensor& bias) {
-  const bfloat16* data = check_bias(a, b, bias);
+  const bfloat16* data = hopper::check_bias(a, b, bias);
   ladder::check_matmul<ladder::BFloat16>(a, b, ladder::Layout::row_major);
   auto guard = ladder::on_device_of(a);
   Tensor sums = torch::stable::new_empty(a, {a.size(0), b.size(1)});

@@ -29,13 +29,14 @@
 
 #include <torch/csrc/stable/library.h>
 
+#include "hopper_cluster.h"
 #include "hopper_fp8.h"
-#include "hopper_matmul.h"
-#include "hopper_wgmma.h"
 
-using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::TileMap;
-using hopper::kConsumers, hopper::kM, hopper::kN, hopper::kStages, hopper::kThreads,
-    hopper::kWarpGroup;
+using hopper::Barrier, hopper::bfloat16, hopper::PipelineState, hopper::StagingBuffers,
+    hopper::TileMap;
+using hopper::kBuffers, hopper::kConsumers, hopper::kGroup, hopper::kM, hopper::kN,
+    hopper::kPanel, hopper::kPanels, hopper::kStages, hopper::kThreads,
+    hopper::kWarpGroup, hopper::kWarpRows, hopper::kWarps;
 using ladder::ceil_div, ladder::Tensor;
 using Element = uint8_t;  // the bits of an e4m3
 
@@ -43,23 +44,13 @@ constexpr int kK = hopper::kRowBytes;  // elements along k in a stage, a byte ea
 // Blocks, with tiles of c one below the other: they share tiles of b.
 constexpr int kCluster = 2;
 constexpr int kShare = kN / kCluster;  // columns of b that each loads for both
-constexpr int kGroup = 8;              // rows of clusters
-constexpr int kWarps = kConsumers * kWarpGroup / 32;
-constexpr int kWarpRows = 16;  // a warp's of the 64 rows of a wgmma
-constexpr int kPanel = 64;     // columns of c that are stored together: 128 bytes
-constexpr int kPanels = kN / kPanel;
-constexpr int kBuffers = 2;  // panels of c that a warp may have in flight
 
 struct Stage {
   Element a[kM][kK], b[kN][kK];  // k is contiguous in both
 };
 
-struct StagingBuffers {
-  bfloat16 panels[kBuffers][kWarpRows][kPanel];  // of one warp, row-major
-};
-static_assert(sizeof(Stage) % 1024 == 0 &&
-                  sizeof(StagingBuffers::panels[0]) % 1024 == 0,
-              "stages and panels begin where the swizzle's pattern begins");
+static_assert(sizeof(Stage) % 1024 == 0,
+              "stages begin where the swizzle's pattern begins");
 
 struct Shared {
   Stage stages[kStages];

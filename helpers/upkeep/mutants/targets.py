@@ -45,6 +45,7 @@ TESTS = {
     "matmul/13_choice.cu": ("test_hopper.py", "-kmatmul_choice or form"),
     "matmul/13_fp8.cu": ("test_matmul_fp8.py",),
     "include/attention.h": ("test_attention.py",),
+    "include/hopper_cluster.h": ("test_hopper.py", "-kmatmul_cluster or bias or saved"),
     "include/hopper_parts.h": ("test_hopper.py", "-kform"),
     "include/hopper_swapped.h": ("test_hopper.py", "-kform"),
     "include/sequences.h": ("test_attention_packed.py",),
