@@ -1,8 +1,10 @@
 """RMSNorm and its backward: every path of the launchers, refused inputs, X-rays, and mistakes that they find."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
-from inputs import FLOATING, NARROW, load, mistaken, only, randn
+from inputs import FLOATING, NARROW, load, mistaken, only, randn, with_mistake
 
 import helpers
 from helpers.ladder.catalogue.extensions import extension
@@ -10,6 +12,8 @@ from helpers.ladder.catalogue.rms_norm import forward, gradients
 from helpers.ladder.checking.checker import check
 from helpers.paths import KERNELS
 
+SOURCES = [KERNELS / f"{name}.cu" for name in ("rms_norm", "rms_norm_backward")]
+BACKWARD = SOURCES[1]
 # On both sides of what 32 to 1,024 threads keep, in vectors of float32, of halves, in single elements; and longer.
 COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 5001, 8192, 8193, 8200, 16384, 33_000, 33_001)
 
@@ -17,7 +21,12 @@ COLUMNS = (1, 31, 33, 128, 512, 513, 516, 520, 2048, 2049, 2056, 4096, 5001, 819
 @pytest.fixture(scope="module")
 def ops():
     """All dtypes, ten seconds of compiling, for slow tests. The quick suite has the X-ray's build, of one dtype."""
-    return extension("rms_norm", ("rms_norm.cu",))
+    return both(lambda source: extension(source.stem, (source.name,)))
+
+
+def both(load_one):
+    """The operators of both sources, each loaded by load_one(source)."""
+    return SimpleNamespace(**{source.stem: getattr(load_one(source), source.stem) for source in SOURCES})
 
 
 @pytest.mark.slow
@@ -114,17 +123,17 @@ def faults(ops, shape, dtype, seed):
 @pytest.mark.slow  # as long a build as lesson 07's; reductions.cu, with the same sums, is X-rayed
 @pytest.mark.parametrize(("dtype", "seeds"), [(torch.float32, 3), (torch.bfloat16, 1)])
 def test_one_dtype_is_right_and_an_xray_finds_no_fault(dtype, seeds, tmp_path):
-    ops = load("rms_norm_one", only(dtype, KERNELS / "rms_norm.cu", tmp_path), traced=True)
+    loaded = {source: load(f"{source.stem}_one", only(dtype, source, tmp_path), traced=True) for source in SOURCES}
     for shape in SHAPES:
         for seed in range(seeds):
-            assert faults(ops, shape, dtype, seed) == []
+            assert faults(both(loaded.get), shape, dtype, seed) == []
     if helpers.target == "simulator":
-        check_every_length(ops.untraced, dtype)
+        check_every_length(both(lambda source: loaded[source].untraced), dtype)
 
 
 MISTAKES = {
-    "a sum is read before it is written": ("__syncthreads();  // every warp's values", "//", "row.h"),
-    "the sums begin before their parts are there": ("wait_for_kernel_before();\n", "\n", "column_sums.h"),
+    "a sum is read before it is written": ("__syncthreads();  // every warp's values", "//"),
+    "the sums begin before their parts are there": ("wait_for_kernel_before();\n", "\n"),
     "the first row's sums are read before they are written": ("barrier();  // the first row's sums", "//"),
     "the next row's sums are read before they are written": ("barrier();  // the next row's sums", "//"),
     "a row's sums in the array of the row before": ("sums.put(y,", "sums_of_row[0].put(y,"),
@@ -134,16 +143,15 @@ MISTAKES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_an_xray_finds_a_missing_barrier(mistake, tmp_path):
-    good, bad, *header = MISTAKES[mistake]
-    source = mistaken(KERNELS / "rms_norm.cu", good, bad, tmp_path, *header)
-    ops = load("mistaken_rms_norm", source, traced=True)
+    sources = {source: with_mistake(source, *MISTAKES[mistake], tmp_path) for source in SOURCES}
+    ops = both(lambda source: load(f"mistaken_{source.stem}", sources[source], traced=True))
     found = {fault.kind for seed in range(5) for fault in faults(ops, (600, 3000), torch.float32, seed)}
     assert found == {"race"}
 
 
 def of_one_cluster(tmp_path):
     """A source whose backward has one cluster of two blocks, or four if rows begin anywhere: each takes some rows."""
-    return mistaken(KERNELS / "rms_norm.cu", "blocks == 2 ? 66", "blocks == 2 ? 1", tmp_path)
+    return mistaken(BACKWARD, "blocks == 2 ? 66", "blocks == 2 ? 1", tmp_path)
 
 
 def gradient_report(ops, rows, columns, seed):
@@ -171,8 +179,8 @@ def test_a_cluster_takes_one_row_after_the_other(tmp_path):
 
 CLUSTER_MISTAKES = {
     "a row's sums before they have arrived": ("sums.wait(iteration / 2, warps_of_row);", ""),
-    "the phase of an earlier row": ("Cluster::wait(mailbox, turn % 2)", "Cluster::wait(mailbox, 0)", "cluster.h"),
-    "bytes of one phase alone": ("if (threadIdx.x == 0) Cluster::expect", "if (false) Cluster::expect", "cluster.h"),
+    "the phase of an earlier row": ("Cluster::wait(mailbox, turn % 2)", "Cluster::wait(mailbox, 0)"),
+    "bytes of one phase alone": ("if (threadIdx.x == 0) Cluster::expect", "if (false) Cluster::expect"),
     "the weights of the block before": ("load<aligned>(weight, column, v", "load<aligned>(weight, row.before, v"),
 }  # fmt: skip
 
@@ -180,8 +188,7 @@ CLUSTER_MISTAKES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", CLUSTER_MISTAKES)
 def test_a_mistake_in_a_cluster_is_found(mistake, tmp_path):
-    good, bad, *header = CLUSTER_MISTAKES[mistake]
-    source = mistaken(of_one_cluster(tmp_path), good, bad, tmp_path, *header)
+    source = mistaken(of_one_cluster(tmp_path), *CLUSTER_MISTAKES[mistake], tmp_path)
     ops = load("mistaken_cluster", only(torch.float32, source, tmp_path), traced=True)
     found = (gradient_report(ops, 5, 8200, seed) for seed in range(5))
     assert any(report.faults or not right for report, right in found)
@@ -196,7 +203,7 @@ def test_rows_of_a_cluster_that_begin_anywhere_take_their_weights_from_copies(op
 
 
 def changed(good, bad, tmp_path):
-    return load("changed_rms_norm", mistaken(KERNELS / "rms_norm.cu", good, bad, tmp_path))
+    return load("changed_rms_norm", mistaken(BACKWARD, good, bad, tmp_path))
 
 
 @pytest.mark.slow

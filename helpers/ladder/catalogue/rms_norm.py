@@ -90,7 +90,7 @@ RMS_NORM_BACKWARD = on_matrices(
     kernels=(
         Kernel(
             name="rms_norm_backward",
-            files=("rms_norm.cu",),
+            files=("rms_norm_backward.cu",),
             dtypes=FLOATING,
             slow_to_build=True,
             launches=(

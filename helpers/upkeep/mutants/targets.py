@@ -24,6 +24,7 @@ HEADERS = {
     "include/async_copy.h": ("matmul_async",),
     "include/approximate.h": ("softmax",),
     "include/row.h": ("softmax", "rms_norm"),
+    "include/rms_norm.h": ("rms_norm", "rms_norm_backward"),
     "include/column_sums.h": ("rms_norm_backward", "bias_gelu_backward"),
 }
 # Files by the modules in tests/kernels/ that judge them, with the contract of the kernels that are under one; -k picks
@@ -31,6 +32,7 @@ HEADERS = {
 TESTS = {
     "softmax.cu": ("test_softmax.py",),
     "rms_norm.cu": ("test_rms_norm.py",),
+    "rms_norm_backward.cu": ("test_rms_norm.py",),
     "reductions.cu": ("test_reductions.py",),
     "island.cu": ("test_island.py",),
     "hopper_units.cu": ("test_hopper_units.py",),
@@ -44,6 +46,8 @@ TESTS = {
     "matmul/12_split.cu": ("test_hopper.py", "-kmatmul_split or form"),
     "matmul/13_choice.cu": ("test_hopper.py", "-kmatmul_choice or form"),
     "matmul/13_fp8.cu": ("test_matmul_fp8.py",),
+    "include/two_sums.h": ("test_rms_norm.py",),
+    "include/rms_norm_backward.h": ("test_rms_norm.py",),
     "include/attention.h": ("test_attention.py",),
     "include/hopper_cluster.h": ("test_hopper.py", "-kmatmul_cluster or bias or saved"),
     "include/hopper_parts.h": ("test_hopper.py", "-kform"),
