@@ -4,15 +4,15 @@ import re
 
 from helpers.paths import KERNELS
 
-HOPPER = "include/hopper_matmul.h"
-
 
 def constants(file: str) -> dict[str, int]:
     """The integers that a file below kernels/ defines with `constexpr int NAME = ...;`, outside of functions.
 
-    Those of Hopper's rungs are in the header that they share, too.
+    Those of Hopper's rungs are in the headers that they share, too.
     """
-    found = constants(HOPPER) if f'#include "{HOPPER.rpartition("/")[2]}"' in _text(file) else {}
+    found: dict[str, int] = {}
+    for header in re.findall(r'^#include "(hopper_\w+\.h)"', _text(file), re.MULTILINE):
+        found |= constants(f"include/{header}")
     for line in re.findall(r"^(?:\[\[maybe_unused\]\] )?constexpr int ([^;]+);", _text(file), re.MULTILINE):
         for name, value in re.findall(r"(\w+) = ([\w\s+*/-]+)(?:,|$)", line):
             found[name] = int(eval(value.replace("/", "//"), {"__builtins__": {}}, found))
