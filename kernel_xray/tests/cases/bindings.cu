@@ -1,8 +1,11 @@
 // bindings.cu: what operators use of PyTorch: dispatch by device, checks of tensors, guards, streams, launch checks.
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+#include <ATen/cuda/PhiloxUtils.cuh>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <curand_kernel.h>
 #include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/macros.h>
 #include <torch/csrc/stable/ops.h>
@@ -78,4 +81,22 @@ CASE(c10_check) {
   void* p = nullptr;
   C10_CUDA_CHECK(cudaMalloc(&p, size_t(call.number(0))));
   C10_CUDA_CHECK(cudaFree(p));
+}
+
+// ------------------------------------------------------------------------------------------------------------------
+// Random numbers as PyTorch's own kernels draw them.
+
+__global__ void uniform_kernel(float* out, at::PhiloxCudaState state) {
+  const auto [seed, offset] = at::cuda::philox::unpack(state);
+  curandStatePhilox4_32_10_t random;
+  curand_init(seed, threadIdx.x, offset, &random);
+  out[threadIdx.x] = curand_uniform(&random);
+}
+
+CASE(uniform) {
+  const std::optional<at::Generator> given;
+  auto* const generator =
+      at::get_generator_or_default<at::CUDAGeneratorImpl>(given, at::cuda::detail::getDefaultCUDAGenerator());
+  const std::lock_guard<std::mutex> lock(generator->mutex_);
+  uniform_kernel<<<1, call.size(0)>>>(call.data<float>(0), generator->philox_cuda_state(4));
 }

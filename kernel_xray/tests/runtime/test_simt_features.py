@@ -491,6 +491,20 @@ def test_checks_of_calls_raise(built):
     built("bindings").c10_check([], [2**10])
 
 
+@of_others
+def test_random_numbers_of_pytorchs_generator(built):
+    def drawn():
+        out = zeros(512, dtype=torch.float32)
+        built("bindings").uniform([out], [])
+        return out.cpu()
+
+    torch.manual_seed(1)
+    first, second = drawn(), drawn()
+    torch.manual_seed(1)
+    assert torch.equal(drawn(), first) and not torch.equal(first, second)
+    assert abs(first.mean() - 0.5) < 0.05 and len(first.unique()) > 500
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # output.cu and standards.cu
 
