@@ -231,6 +231,22 @@ __global__ void second_result_kernel(float* c, int which, bool fixed) {
   if (x + sine < -100) c[threadIdx.x] = x;
 }
 
+__device__ float* kept[32];
+__global__ void allocate_kernel() {
+  float* const mine = threadIdx.x % 2 ? new float[4] : static_cast<float*>(malloc(4 * sizeof(float)));
+  for (int k = 0; k < 4; ++k) mine[k] = k;
+  kept[threadIdx.x] = mine;
+}
+__global__ void free_kernel(float* c, bool fixed) {
+  float* const mine = kept[threadIdx.x];
+  c[threadIdx.x] = mine[0] + mine[3];
+  if (threadIdx.x == 7 && !fixed) mine[4] = 0;  // <- heap
+  if (threadIdx.x % 2)
+    delete[] mine;
+  else
+    free(mine);
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // What ends a kernel outside an X-ray too
 
@@ -343,6 +359,8 @@ void run(const Tensor& a, const Tensor& c, int64_t which, bool fixed) {
   };
   if (which < 21)
     launches.at(which)();
+  else if (which == 31)
+    allocate_kernel<<<1, 32>>>(), free_kernel<<<1, 32>>>(floats(c), fixed);
   else if (which >= 27)
     second_result_kernel<<<1, 256>>>(floats(c), which - 27, fixed);
   else

@@ -103,6 +103,7 @@ CASES = {
     "power": (28, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
     "quotient": (29, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
     "cosine": (30, "out-of-bounds", (255, 0, 0), "writes 4 bytes just past the end of c", floats),
+    "heap": (31, "out-of-bounds", (7, 0, 0), "just past the end of an allocation of 16 bytes", floats),
 }
 REMARKS = {"gone": (15, "divergent-barrier", ORIGIN, "24 of the block's 64 threads have ended", floats)}
 LINE_UNKNOWN = {"exception"}  # with g++ its line is that of the launch

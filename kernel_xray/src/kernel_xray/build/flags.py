@@ -58,8 +58,10 @@ _TRACED_CLANG += ["-mllvm", "-disable-loop-idiom-all"]  # no memset in place of 
 _TRACED_CLANG += ["-mllvm", "-disable-licm-promotion"]  # no store behind the loop in place of those in it
 _TRACED_CLANG += ["-gdwarf-4"]  # in version 5, binutils 2.40 misses calls that were inlined in several pieces
 _TRACED_CLANG += [f for option in ("hoist", "sink") for f in ("-mllvm", f"-{option}-common-insts=false")]
-# Of the C library, what stores through a pointer: calls of these go to hooks.cpp, which traces the accesses.
-_WRAPPED = "memcpy memmove memset frexp frexpf modf modff remquo remquof sincos sincosf"
+# Of the C library, what stores through a pointer: calls of these go to hooks.cpp, which traces the accesses. Those of
+# malloc, new and their like go to heap.cpp.
+_WRAPPED = "memcpy memmove memset frexp frexpf modf modff remquo remquof sincos sincosf "
+_WRAPPED += "malloc free _Znwm _Znam _ZdlPv _ZdlPvm _ZdaPv _ZdaPvm"
 TRACED_LINKING = [f"-Wl,--wrap={',--wrap='.join(_WRAPPED.split())}"] if platform.system() == "Linux" else []
 
 

@@ -8,6 +8,7 @@
 #include "api/allocations.h"
 #include "api/device_variables.h"
 #include "api/devices.h"
+#include "trace/heap.h"
 #include "trace/session.h"
 #include "trace/trace.h"
 
@@ -46,6 +47,8 @@ Region* search(Lane& lane, uint64_t address, Silence& silence) {
     } else if (DeviceVariables::instance().find(address, variable)) {
       regions.add(variable.start, variable.bytes, Space::global, 0, false, "the variable '" + variable.name + "'", 0);
       Session::active()->borrowed.push_back(variable.start);
+    } else if (uint64_t start, size; Heap::instance().find(address, start, size)) {
+      borrow({start, size, MemoryKind::device, 0});
     } else if (in_kernels_library(address)) {  // a global of the kernel's library: a __constant__, a literal
       const auto [start, end] = DeviceVariables::instance().gap(address, 4096);
       regions.add(start, end - start, Space::other, 0, false, "a global variable", 0);

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "trace/heap.h"
+
 namespace simt::trace {
 
 namespace {
@@ -43,6 +45,7 @@ uint64_t Session::random() {  // splitmix64
 
 void Session::launch_begins() { began_ = thread_seconds(); }
 void Session::launch_ends() {
+  Heap::instance().launch_ends();
   spent_ += thread_seconds() - began_;
   if (told_) std::fprintf(stderr, "\r\033[K");  // erases the line
   told_ = false;
@@ -141,13 +144,13 @@ Json numbers(const uint64_t (&of)[kTensorTypes]) {
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
                 l.blocks, "traced_blocks", l.traced_blocks, "cut_blocks", l.cut_blocks, "pcs",
-                list(l.pcs, [](uint64_t pc) { return json(pc); }), "steps", l.steps, "lane_steps", l.lane_steps,
-                "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading", l.loading, "storing",
-                l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores, "sectors_read", l.sectors_read,
-                "sectors_written", l.sectors_written, "sectors_readable", l.sectors_readable, "products",
-                numbers(l.products), "least_products", numbers(l.least_products), "sms_told", l.sms_told, "special",
-                l.special, "most_updates", l.most_updates, "least_read", l.least_read, "even", uint64_t{l.even}, "cost",
-                rounded(l.cost), "all_cost", rounded(l.all_cost));
+                list(l.pcs, [](uint64_t pc) { return json(pc); }), "steps", l.steps, "lane_steps",
+                l.lane_steps, "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading",
+                l.loading, "storing", l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores,
+                "sectors_read", l.sectors_read, "sectors_written", l.sectors_written, "sectors_readable",
+                l.sectors_readable, "products", numbers(l.products), "least_products", numbers(l.least_products),
+                "sms_told", l.sms_told, "special", l.special, "most_updates", l.most_updates, "least_read",
+                l.least_read, "even", uint64_t{l.even}, "cost", rounded(l.cost), "all_cost", rounded(l.all_cost));
 }
 constexpr const char* kWhat[] = {"request", "step", "block barrier", "warp operation", "tile"};
 
