@@ -93,6 +93,19 @@ __global__ void odd_lanes_kernel(int* out) {
 
 CASE_OF(odd_lanes, 1, 32)
 
+__global__ void partitions_kernel(int* out) {
+  const int i = threadIdx.x;
+  const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+  const cg::coalesced_group thirds = cg::labeled_partition(tile, (i + 1) % 3);
+  const cg::coalesced_group low = cg::binary_partition(thirds, i % 16 < 4), all = cg::labeled_partition(tile, true);
+  const cg::coalesced_group pairs = cg::tiled_partition(thirds, 2);
+  store_all(out + 11 * i, thirds.meta_group_rank(), thirds.meta_group_size(), thirds.thread_rank(), thirds.size(),
+            low.meta_group_rank(), low.meta_group_size(), low.shfl(i, 0), all.meta_group_rank(), all.size(),
+            pairs.meta_group_rank(), pairs.shfl(i, 0));
+}
+
+CASE_OF(partitions, 1, 32)
+
 // The threads of a warp that took the same branch: one atomic for all of them.
 __global__ void coalesced_kernel(int* counter, int* out) {
   const int i = threadIdx.x;

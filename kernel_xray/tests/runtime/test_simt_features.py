@@ -138,6 +138,11 @@ FILLED = {  # the operator, its numbers, the tensor's type and values
     "collectives of coalesced threads": ("groups.odd_lanes", [], torch.int32, [
         [i // 2, 16, 11, max(i - 2, 1), min(i + 2, 31), 0x8002, 256] if i % 2 else [0] * 7 for i in range(32)
     ]),
+    "groups of lanes with the same value": ("groups.partitions", [], torch.int32, [
+        [i % 16 % 3, 3, i % 16 // 3, 6 - (i % 16 % 3 > 0), i % 16 < 4, 2, i // 16 * 16 + (i % 16 % 3 if i % 16 < 4 else
+         i % 16 % 3 + (3 if i % 16 % 3 else 6)), 0, 16, i % 16 // 6, i // 16 * 16 + i % 16 // 6 * 6 + i % 16 % 3]
+        for i in range(32)
+    ]),
     "assertions that hold": ("output.assert_holds", [], torch.int32, [i + (i % 2 == 0) for i in range(8)]),
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 // cooperative_groups.h: thread blocks, tiles of a warp, coalesced groups.
 //
 // Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(),
-// this_cluster() with the shared memory of its other blocks, and this_grid(), with its barrier in kernels that
+// binary_partition, labeled_partition, this_cluster() with the shared memory of its other blocks, and this_grid(), with its barrier in kernels that
 // cudaLaunchCooperativeKernel launched. Not supported: tiles of more than a warp. barrier_arrive() does nothing here and
 // barrier_wait() is the whole barrier: it also orders what threads do between the two, which a GPU does not, and a token
 // that is never waited for does no harm.
@@ -18,6 +18,12 @@ namespace detail {
 inline unsigned block_threads() {
   const dim3& block = ::simt::self().geometry->block_dim;
   return block.x * block.y * block.z;
+}
+inline dim3 times(dim3 a, dim3 b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
+inline dim3 over(dim3 a, dim3 b) { return {a.x / b.x, a.y / b.y, a.z / b.z}; }
+inline dim3 thread_index(dim3 block) {
+  const dim3 first = times(block, ::simt::self().geometry->block_dim), at = ::simt::self().thread_index;
+  return {first.x + at.x, first.y + at.y, first.z + at.z};
 }
 inline unsigned below(unsigned lane) { return (1u << lane) - 1; }
 inline unsigned lanes_from(unsigned first, unsigned count) { return (count == 32 ? ~0u : (1u << count) - 1) << first; }
@@ -81,6 +87,15 @@ class grid_group {
   static dim3 block_index() { return ::simt::self().geometry->block_index; }
   static const dim3& group_dim() { return ::simt::self().geometry->grid_dim; }
   static dim3 dim_blocks() { return group_dim(); }
+  static dim3 thread_index() { return detail::thread_index(block_index()); }
+  static dim3 dim_threads() { return detail::times(dim_blocks(), ::simt::self().geometry->block_dim); }
+  static dim3 dim_clusters() { return detail::over(dim_blocks(), ::simt::cluster_dim()); }
+  static dim3 cluster_index() { return detail::over(block_index(), ::simt::cluster_dim()); }
+  static unsigned long long num_clusters() { return num_blocks() / ::simt::cluster_blocks(); }
+  static unsigned long long cluster_rank() {
+    const dim3 at = cluster_index(), all = dim_clusters();
+    return (static_cast<unsigned long long>(at.z) * all.y + at.y) * all.x + at.x;
+  }
   static bool is_valid() { return ::simt::in_cooperative_grid(); }
   static void sync() { ::simt::grid_barrier(); }
   struct arrival_token {};
@@ -102,6 +117,23 @@ class cluster_group {
   static unsigned thread_rank() { return block_rank() * detail::block_threads() + ::simt::self().linear; }
   static unsigned num_threads() { return num_blocks() * detail::block_threads(); }
   static unsigned size() { return num_threads(); }
+  static dim3 dim_blocks() { return ::simt::cluster_dim(); }
+  static dim3 dim_threads() { return detail::times(dim_blocks(), ::simt::self().geometry->block_dim); }
+  static dim3 block_index() {
+    const dim3 at = ::simt::self().geometry->block_index, by = dim_blocks();
+    return {at.x % by.x, at.y % by.y, at.z % by.z};
+  }
+  static dim3 thread_index() { return detail::thread_index(block_index()); }
+  // The rank of the block in whose shared memory the address lies.
+  static unsigned query_shared_rank(const void* address) {
+    unsigned rank = 0;
+    for (uintptr_t nearest = ~uintptr_t{0}, k = 0; k < num_blocks(); ++k) {
+      const uintptr_t start = reinterpret_cast<uintptr_t>(::simt::shared_dynamic_of(static_cast<unsigned>(k)));
+      const uintptr_t offset = reinterpret_cast<uintptr_t>(address) - start;
+      if (offset < nearest) nearest = offset, rank = static_cast<unsigned>(k);
+    }
+    return rank;
+  }
   // Where the block of this rank keeps what this block keeps at `address`, in its own shared memory.
   template <typename T>
   static T* map_shared_rank(T* address, int rank) {
@@ -140,11 +172,12 @@ class coalesced_group : public thread_group {
   unsigned match_all(T value, int& predicate) const {
     return by_rank(__match_all_sync(mask_, value, &predicate));
   }
-  unsigned meta_group_rank() const { return 0; }
-  unsigned meta_group_size() const { return 1; }
+  unsigned meta_group_rank() const { return meta_rank_; }
+  unsigned meta_group_size() const { return meta_size_; }
 
  private:
-  explicit coalesced_group(unsigned mask) : thread_group(mask) {}
+  explicit coalesced_group(unsigned mask, unsigned rank = 0, unsigned size = 1)
+      : thread_group(mask), meta_rank_(rank), meta_size_(size) {}
   unsigned lane_of(unsigned rank) const { return __fns(mask_, 0, static_cast<int>(rank) + 1); }
   unsigned by_rank(unsigned lanes) const {  // packs the bits of the group's lanes together
     unsigned result = 0;
@@ -152,7 +185,10 @@ class coalesced_group : public thread_group {
       result |= (lanes >> __builtin_ctz(left) & 1u) << rank;
     return result;
   }
+  unsigned meta_rank_, meta_size_;
   friend coalesced_group coalesced_threads();
+  friend coalesced_group tiled_partition(const coalesced_group& parent, unsigned size);
+  friend struct Partition;
 };
 inline coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 
@@ -241,6 +277,50 @@ inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   for (unsigned i = first; i < first + size && i < parent.num_threads(); ++i)
     mask |= 1u << __fns(parent.mask_, 0, static_cast<int>(i) + 1);
   return thread_group(mask);
+}
+
+inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size) {
+  coalesced_group tile = parent;
+  static_cast<thread_group&>(tile) = tiled_partition(static_cast<const thread_group&>(parent), size);
+  tile.meta_rank_ = static_cast<unsigned>(parent.thread_rank()) / size;
+  tile.meta_size_ = (parent.num_threads() + size - 1) / size;
+  return tile;
+}
+
+// The lanes of a tile or a coalesced group for which a label has the same value.
+struct Partition {
+  template <typename Group>
+  static unsigned lanes(const Group& group) {
+    if constexpr (std::is_same_v<Group, coalesced_group>)
+      return group.mask_;
+    else
+      return group.mask();
+  }
+  static coalesced_group binary(unsigned lanes, bool label) {
+    const unsigned set = __ballot_sync(lanes, label);
+    if (set == 0 || set == lanes) return coalesced_group(lanes);
+    return coalesced_group(label ? set : lanes & ~set, label, 2);
+  }
+  template <typename T>
+  static coalesced_group labeled(unsigned lanes, T label) {
+    const unsigned alike = __match_any_sync(lanes, label), first = alike & -alike;
+    const unsigned leaders = __ballot_sync(lanes, first == 1u << ::simt::lane());
+    return coalesced_group(alike, static_cast<unsigned>(__popc(leaders & (first - 1))),
+                           static_cast<unsigned>(__popc(leaders)));
+  }
+};
+template <typename Group>
+coalesced_group binary_partition(const Group& group, bool label) {
+  return Partition::binary(Partition::lanes(group), label);
+}
+template <typename Group, typename T>
+coalesced_group labeled_partition(const Group& group, T label) {
+  if constexpr (std::is_same_v<T, bool>)
+    return binary_partition(group, label);
+  else if constexpr (std::is_pointer_v<T>)
+    return Partition::labeled(Partition::lanes(group), reinterpret_cast<unsigned long long>(label));
+  else
+    return Partition::labeled(Partition::lanes(group), label);
 }
 
 template <typename Group>
