@@ -1,7 +1,5 @@
 """Kernels as pointers in a source: which names are marked, and which are left alone."""
 
-import re
-
 import pytest
 
 from kernel_xray.translate.rewriter import rewrite
@@ -57,50 +55,38 @@ def test_a_marked_kernel_brings_its_clusters():
     assert rewrite(source) == source.replace("(void*)k", '(void*)::simt::known("k", k, ::dim3(2, 1, 1))')
 
 
-HELD = KERNEL + "void f() { auto kernel = k<float, 2>; auto* other = pick ? k<int, 1> : k<int, 2>; %s }"
+HELD = "struct S { void (*member)(float*); };\n"
+HELD += KERNEL + "void f(S s) { auto held = k<float, 2>; auto [x, part] = pair(); %s }"
 
 
 @pytest.mark.parametrize(
-    ("launch", "name"),
+    ("launch", "pointer"),
     [
-        ("cudaLaunchKernelEx(&config, kernel, p);", "k<float, 2>"),
-        ("cudaLaunchKernelEx(&config, other, p);", "other"),  # one of two
-        ("kernel = k<int, 3>; cudaLaunchKernelEx(&config, kernel, p);", "k<int, 3>"),
-        ("kernel<<<1, 32>>>(p);", "k<float, 2>"),
-        ("other<<<1, 32>>>(p);", "other"),
-        ("unknown<<<1, 32>>>(p);", "unknown"),
+        ("held<<<1, 32>>>(p);", True),
+        ("member<<<1, 32>>>(p);", True),
+        ("part<<<1, 32>>>(p);", True),
+        ("s.member<<<1, 32>>>(p);", True),
+        ("held[2]<<<1, 32>>>(p);", True),
+        ("next()<<<1, 32>>>(p);", True),
+        ("(*held)<<<1, 32>>>(p);", True),
+        ("(x ? k<int, 1> : k<int, 2>)<<<1, 32>>>(p);", True),
+        ("static_cast<void (*)(float*)>(k)<<<1, 32>>>(p);", True),
+        ("if (x) (unknown)<<<1, 32>>>(p);", False),
+        ("unknown<<<1, 32>>>(p);", False),
+        ("(&ns::unknown<int>)<<<1, 32>>>(p);", False),
+        ("cudaLaunchKernelEx(&config, held, p);", True),
+        ("set((void const*)held, (void*)x);", True),
+        ("cudaLaunchKernelEx(&config, unknown, p);", False),
     ],
 )
-def test_a_variable_has_the_name_of_the_kernel_that_it_holds(launch, name):
-    held = rewrite(HELD % launch).partition("pick")[2]
-    assert re.findall(r'known\("([^"]*)"|launcher\(\{"([^"]*)"', held) in ([(name, "")], [("", name)])
+def test_the_host_reads_a_pointer_once_and_the_runtime_names_its_kernel(launch, pointer):
+    text = rewrite(HELD % launch).partition("pair")[2]
+    assert ("::simt::launcher_of(" in text or "::simt::known(nullptr, held)" in text) == pointer
 
 
-def test_a_cast_of_a_variable_that_holds_a_kernel_marks_it():
-    source = (
-        KERNEL + "void f() { auto* held = &k<float, 2>; const void* other = 0; set((void const*)held, (void*)other); }"
-    )
-    assert rewrite(source) == source.replace(")held", ')::simt::known("k<float, 2>", held)')
-
-
-def test_a_held_kernel_brings_its_clusters():
-    source = "__global__ void __cluster_dims__(2, 1, 1) k(int*);\nvoid f() { auto* held = &k; held<<<2, 32>>>(p); }"
-    assert '{"k", __FILE__, __LINE__, nullptr, ::dim3(2, 1, 1)}' in rewrite(source)
-
-
-@pytest.mark.parametrize(
-    ("function", "asked"),
-    [
-        ("template <typename K> void f(int n, K kernel, float* p) { kernel<<<1, 32>>>(p); }", True),
-        (
-            "void f(void (*kernel)(float*), float* p) { auto kernel = first; kernel<<<1, 32>>>(p); }",
-            False,
-        ),
-        ("void f(float* p) { kernel<<<1, 32>>>(p); }", False),
-    ],
-)
-def test_the_runtime_names_a_kernel_that_is_a_parameter(function, asked):
-    assert ('launcher({::simt::kernel_at(kernel, "kernel")' in rewrite(function)) == asked
+def test_in_a_macro_a_kernel_has_the_name_that_is_given():
+    source = KERNEL + "#define L(kernel, T) cudaLaunchKernel((void*)kernel##_k<T>, g, b, a)\n"
+    assert 'known("" #kernel "_k<" #T ">", kernel##_k<T>)' in rewrite(source)
 
 
 def test_members_are_told_from_built_in_variables():

@@ -32,8 +32,6 @@ def test_an_independent_grammar_finds_the_same_launches(path):
         ("ns::k<T, 4><<<1, 2>>>();", "ns::k<T, 4>", "();"),
         ("k<(3 > 2) ? 4 : 5><<<1, 2>>>(x);", "k<(3 > 2) ? 4 : 5>", "(x);"),
         ("k<A<B<int>>><<<1, 2>>>(x);", "k<A<B<int>>>", "(x);"),
-        ("kernels[i]<<<1, 2>>>(x);", "simt_kernel", "(x);"),  # the host reads the element, once
-        ("(*f)<<<1, 2>>>(x);", "(*f)", "(x);"),
         ("Op<T>::template run<2><<<1, 2>>>(x);", "Op<T>::template run<2>", "(x);"),
         ("::k<<<1, 2>>>(x);", "::k", "(x);"),
         ("if (n) k<<<1, 2>>>(x);", "k", "(x);"),
@@ -202,6 +200,15 @@ def test_a_launch_has_the_clusters_of_its_kernel():
         result = rewrite(kernel.format(declared))
         assert result.count(f"::dim3({dimensions})") == (2 if declared else 3)
         assert result.count("::dim3()") == (1 if declared else 3)
+
+
+def test_macros_of_a_launch_and_of_clusters_are_expanded():
+    assert "a_k(simt_arguments...)" in rewrite("#define LAUNCH(tag) tag##_k<<<1, 2>>>\nLAUNCH(a)(x);")
+    assert "::simt::Config( 1 , 2 )" in rewrite("#define WITH(k, given) k<<<1, 2>>> given\nWITH(a, (x));")
+    pairs, kernel = "#define PAIRS __cluster_dims__(2)\n", "__global__ void PAIRS k() {}\n"
+    assert "cluster_dims(2);" in rewrite(pairs + kernel)
+    assert "cluster_dims(2);" not in rewrite(f"#if X\n{pairs}#else\n#define PAIRS\n#endif\n{kernel}")
+    assert "cluster_dims(2);" in rewrite("#define KERNEL(name) __global__ void __cluster_dims__(2) name() {}\n")
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,16 @@ _CODE = " @"  # between the text of a launch and the code that runs it (trace/se
 
 def named(found: dict[str, Any]) -> dict[str, Any]:
     """The tracer's findings with the kernels' names; what has become one kernel is summed."""
-    pcs = {pc for launch in found["launches"] for pc in launch["pcs"]}
+    pcs = {pc for launch in found["launches"] for pc in (*launch["pcs"], launch["entry"])}
     frames = symbols.frames(pcs | {a["pc"] for a in found["accesses"]}, found.get("image"))
     names: dict[str, str] = {}
     for launch in found["launches"]:
+        label = launch["kernel"].rpartition(_CODE)[0] or launch["kernel"]
+        if (outermost := frames.get(launch["entry"], ())[-1:]) and launch["entry"]:
+            names[launch["kernel"]] = whole(outermost[0][0])
+            continue
         functions = [frame[0] for pc in launch["pcs"] for frame in frames.get(pc, ())]
-        names.setdefault(
-            launch["kernel"], instance(launch["kernel"].rpartition(_CODE)[0] or launch["kernel"], functions)
-        )
+        names.setdefault(launch["kernel"], instance(label, functions))
 
     def renamed(entry: dict[str, Any]) -> dict[str, Any]:
         return entry | {"kernel": names.get(entry["kernel"], entry["kernel"])}
@@ -50,6 +52,13 @@ def instance(label: str, functions: list[str]) -> str:
         for match in re.finditer(rf"(?<![\w]){base}(?=[<(])", text):
             return name + _brackets(text, match.end())
     return label
+
+
+def whole(function: str) -> str:
+    """A kernel's name with its namespaces and template arguments, from the linker's."""
+    text = symbols.demangled(function).replace("(anonymous namespace)::", "").removeprefix("void ") + "("
+    name = re.split(r"[<(]", text, maxsplit=1)[0]
+    return name + _brackets(text, len(name))
 
 
 def _brackets(text: str, start: int) -> str:

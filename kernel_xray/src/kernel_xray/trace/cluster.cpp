@@ -13,8 +13,9 @@ uint64_t grant(const Session& session) { return session.asks_what_if ? 2'000'000
 }  // namespace
 
 std::string name_of(const Job& job) {
-  const std::string name = job.site->kernel;
-  return job.site->function ? name : name + " @" + std::to_string(reinterpret_cast<uint64_t>(job.run));
+  const Site& site = *job.site;
+  const auto code = reinterpret_cast<uint64_t>(site.guessed ? site.function : reinterpret_cast<const void*>(job.run));
+  return site.function && !site.guessed ? site.kernel : site.kernel + (" @" + std::to_string(code));
 }
 
 Cluster::Cluster(const Job& new_job, Session& of)

@@ -144,7 +144,7 @@ Json numbers(const uint64_t (&of)[kTensorTypes]) {
 std::string as_json(const LaunchInfo& l) {
   return object("kernel", l.kernel, "file", l.file, "line", l.line, "grid", l.grid, "block", l.block, "blocks",
                 l.blocks, "traced_blocks", l.traced_blocks, "cut_blocks", l.cut_blocks, "pcs",
-                list(l.pcs, [](uint64_t pc) { return json(pc); }), "steps", l.steps, "lane_steps",
+                list(l.pcs, [](uint64_t pc) { return json(pc); }), "entry", l.entry, "steps", l.steps, "lane_steps",
                 l.lane_steps, "shared_static", l.shared_static, "shared_dynamic", l.shared_dynamic, "loading",
                 l.loading, "storing", l.storing, "most_loads", l.most_loads, "most_stores", l.most_stores,
                 "sectors_read", l.sectors_read, "sectors_written", l.sectors_written, "sectors_readable",

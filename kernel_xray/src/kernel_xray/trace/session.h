@@ -72,12 +72,13 @@ struct Finding {
 };
 
 struct LaunchInfo {
-  // `kernel`: the text of the launch and, if it may be of a template, " @" and the code that runs it.
+  // `kernel`: the text of the launch and, if it may be of a template or is a pointer's, " @" and the code that runs it.
   std::string kernel, file;
   int line = 0;
   dim3 grid{1}, block{1};
   uint64_t blocks = 0, traced_blocks = 0;
   std::set<uint64_t> pcs;              // of its first events: they tell the instance of a template
+  uint64_t entry = 0;                  // of the kernel that a pointer held, if its name is not known
   uint64_t cut_blocks = 0;             // traced blocks whose trace ended before they did
   uint64_t steps = 0, lane_steps = 0;  // their ratio is the mean number of active lanes
   size_t shared_static = 0, shared_dynamic = 0;

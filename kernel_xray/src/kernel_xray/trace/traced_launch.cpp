@@ -147,6 +147,7 @@ bool launch(const Job& job, FaultRecord& fault) {
   const unsigned of_cluster = size.x * size.y * size.z;
   LaunchInfo& info = session.launches.emplace_back();
   info.kernel = name_of(job);
+  if (job.site->guessed) info.entry = reinterpret_cast<uint64_t>(job.site->function);
   info.file = job.site->file;
   info.line = job.site->line;
   info.grid = grid;

@@ -20,7 +20,7 @@ def rewrite_bounds(text: Text, i: int) -> None:
     last = text.match(i + 1)
     if text.text(i) == "__launch_bounds__" and text.find(i + 2, ",", last) is None:
         return
-    body, end = text.find(last + 1, "{"), text.find(last + 1, ";")
+    body, end = (text.find(last + 1, mark, text.limit(i)) for mark in "{;")
     if body is None or (end is not None and end < body):
         return
     bounds = text.source[text.tokens[i + 2].start : text.tokens[last].start]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kernel_xray.translate.declarations import cluster_dimensions, functions, host_functions, plain_kernels
 from kernel_xray.translate.edits import OPENING, RewriteError, Text
-from kernel_xray.translate.kernel_pointers import held_kernel, is_parameter, kernel_names
+from kernel_xray.translate.kernel_pointers import is_pointer, kernel_names, literal
 from kernel_xray.translate.refusals import reject
 
 _NO_KERNEL = "a host function call cannot be configured: {} is not declared __global__"  # the beginning is nvcc's text
@@ -61,34 +61,35 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     name = text.text(first)
     if name in declared.host_functions and (first == i - 1 or text.text(first + 1) == "<"):
         reject(text, text.tokens[first], _NO_KERNEL.format(name))
-    zeros = _null_arguments(text, arguments)
     begin, end = text.tokens[first].start, text.tokens[last].end
     callee = _BLANKS.sub(" ", text.source[begin : opening.start]).strip()
-    kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))  # keeps the number of lines
     plain = callee.rpartition("::")[2] in declared.kernels
     address = f"reinterpret_cast<const void*>(&{callee})" if plain else "nullptr"
-    of_kernel, shown, given = callee.partition("<")[0].rpartition("::")[2].strip(), callee, False
-    if first == i - 1 and name not in declared.named:
-        given = is_parameter(text, first)
-        of_kernel, shown = held_kernel(text, first, declared.named) or (of_kernel, shown)
+    of_kernel = callee.partition("<")[0].rpartition("::")[2].strip()
     cluster = declared.clusters.get(of_kernel, "")
-    label = _literal(text, first, shown)
-    label = f"::simt::kernel_at({callee}, {label})" if given else label
-    site = f"{{{label}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
-    text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({kept}")
+    site = f"{{{literal(text, first, callee)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
+    if is_pointer(text, first, i, declared.named):
+        text.replace_span(begin, begin, f"::simt::launcher_of({site}, ")
+        text.replace_span(opening.start, end, f", ::simt::Config({_breaks(text, opening.start, end)}")
+        begin, end = text.tokens[closing].start, text.tokens[arguments - 1].end
+        text.replace_span(begin, end, f")){_breaks(text, begin, end)}")
+        return
+    zeros = _null_arguments(text, arguments)
+    text.replace_span(begin, end, f"::simt::launcher({site}, ::simt::Config({_breaks(text, begin, end)}")
     typed = f".of({callee})" if _braced_argument(text, arguments) else ""
-    element = f", simt_kernel = {callee}" if text.text(i - 1) == "]" else ""  # which the host reads, not each thread
-    callee = "simt_kernel" if element else callee
     call = f"{callee}(simt_arguments...)"
     if zeros:
         function = f"[&](auto... simt_a) -> decltype({callee}(simt_a...)) {{ {callee}(simt_a...); }}"
         call = f"::simt::call({function}, simt_arguments...)"
     call = f"if constexpr (simt_pass.plain) {call}; else simt_pass({callee}, simt_arguments...);"
     begin, end = text.tokens[closing].start, text.tokens[arguments - 1].end
-    kept = "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))
-    text.replace_span(
-        begin, end, f"), [={element}](auto simt_pass, auto&... simt_arguments) mutable {{ {call} }}){typed}{kept}"
-    )
+    kept = _breaks(text, begin, end)
+    text.replace_span(begin, end, f"), [=](auto simt_pass, auto&... simt_arguments) mutable {{ {call} }}){typed}{kept}")
+
+
+def _breaks(text: Text, begin: int, end: int) -> str:
+    """The line breaks of source[begin:end], which keep the number of lines."""
+    return "".join(re.findall(r"\\\r?\n|\n", text.source[begin:end]))
 
 
 def _closing_bracket(text: Text, k: int) -> int | None:
@@ -99,14 +100,6 @@ def _closing_bracket(text: Text, k: int) -> int | None:
             return k
         k = text.match(k) + 1 if text.text(k) in OPENING else k + 1
     return None
-
-
-def _literal(text: Text, first: int, callee: str) -> str:
-    """The kernel's name as a string literal. In a macro, it contains what is given for the macro's parameters."""
-    name = callee.replace("\\", "").replace('"', "'")
-    parameters = text.parameters(first) if text.in_macro(first) else set()
-    given = re.sub(r"\w+", lambda word: f'" #{word[0]} "' if word[0] in parameters else word[0], name)
-    return '"' + re.sub(r"\s*##\s*", "", given) + '"'
 
 
 def _callee_start(text: Text, i: int) -> int:
@@ -124,12 +117,11 @@ def _callee_start(text: Text, i: int) -> int:
 
 
 def _component_start(text: Text, i: int) -> int:
-    """Index of the first token of the `name`, `name<...>`, `name[...]`, `name(...)` or `(...)` that ends before i."""
-    j = i
-    while text.text(j - 1) in (">", ">>", ">>>", "]"):
-        j = text.back_over_brackets(j - 1) if text.text(j - 1) == "]" else text.back_over_template(j - 1)
-    if text.text(j - 1) == ")":
-        j = text.back_over_brackets(j - 1)
+    """Index of the first token of the `name`, `(...)`, or either with `<...>`, `[...]`, `(...)`, that ends before i."""
+    j, called = i, False  # the brackets before those of a call may be the condition of an `if`
+    while (last := text.text(j - 1)) in (">", ">>", ">>>", "]") or (last == ")" and not called):
+        called |= last == ")"
+        j = text.back_over_template(j - 1) if last.startswith(">") else text.back_over_brackets(j - 1)
     kind = text.tokens[j - 1].kind if j else ""
     pasted = kind == "number" and text.text(j - 2) == "##"  # `tag##2d_kernel`
     return j - 1 if pasted or (kind == "name" and text.text(j - 1) not in _NO_NAMES) else j

@@ -114,7 +114,7 @@ def rewrite(
             device_until = max(device_until, _body_end(text, i))
             if word != "__global__" and scopes.at_namespace and not text.in_macro(i):
                 rewrite_device_variable(text, i)
-        elif word in BOUNDS and not text.in_macro(i):
+        elif word in BOUNDS:
             rewrite_bounds(text, i)
         elif word in shared:
             outer_shared |= set(rewrite_shared(text, i, scopes.at_namespace and not text.in_macro(i)))

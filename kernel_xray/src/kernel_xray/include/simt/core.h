@@ -267,6 +267,7 @@ struct Site {
   int line;
   const void* function = nullptr;  // the kernel's address, if its name denotes a single function
   dim3 cluster{};                  // blocks: the kernel's __cluster_dims__
+  bool guessed = false;            // `kernel` is the text of a pointer: debugging information may know the function
 #ifdef SIMT_TRACED
   bool traced = true;
 #else
@@ -396,15 +397,8 @@ SIMT_HERE Closure closure_of(Call& call) {
   }
 }
 
-// The name of the kernel that a pointer holds; `text` if the linker does not know it, or if `kernel` is not a pointer.
-SIMT_API const char* name_of_function(const void* function, const char* text);
-template <typename Kernel>
-const char* kernel_at(const Kernel& kernel, const char* text) {
-  if constexpr (std::is_pointer_v<Kernel> && std::is_function_v<std::remove_pointer_t<Kernel>>) {
-    return name_of_function(reinterpret_cast<const void*>(kernel), text);
-  }
-  return text;
-}
+// The site of a launch of the kernel that this pointer holds, with its name, which need not be the text before `<<<`.
+SIMT_API Site site_of(const void* function, Site site);
 
 SIMT_API void launch(const Site& site, const Config& config, const Closure& closure);
 

@@ -131,6 +131,16 @@ T known(const char*, T other, dim3 = {}) {  // not a kernel: the address of one 
   return other;
 }
 
+// A launch of what a pointer holds, `pointer<<<config>>>(arguments)`. The host reads the pointer, once.
+template <typename... Parameters>
+auto launcher_of(const Site& given, void (*kernel)(Parameters...), Config config) {
+  const Site site = site_of(reinterpret_cast<const void*>(kernel), given);
+  return [=](Parameters... arguments) {
+    detail::PointerCall<Parameters...> call(kernel, static_cast<Parameters&&>(arguments)...);
+    launch(site, config, closure_of(call));
+  };
+}
+
 }  // namespace simt
 
 #define SIMT_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()

@@ -66,7 +66,7 @@ cudaError_t describe(const detail::ConfigAt& at, const void* kernel, Site& site,
   if (!given || (given->numAttrs && !given->attrs)) return failed(cudaErrorInvalidValue);
   if (!kernel) return failed(cudaErrorInvalidDeviceFunction);
   const Kernel known = find(kernel);
-  site = {known.name, at.file, at.line, kernel, known.cluster};
+  site = site_of(kernel, {known.name, at.file, at.line, kernel, known.cluster});
   site.traced = known.traced;
   config = {given->gridDim, given->blockDim, given->dynamicSmemBytes, given->stream};
   return apply_attributes(*given, site, config) ? cudaSuccess : failed(cudaErrorNotSupported);

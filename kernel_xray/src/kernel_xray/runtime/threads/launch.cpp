@@ -211,18 +211,22 @@ int start(const Site& site, const Config& config, const Closure& closure) {
   return 0;
 }
 
-const char* name_of_function(const void* function, const char* text) {
+Site site_of(const void* function, Site site) {
+  site.function = function;
   Dl_info info{};
-  if (!dladdr(function, &info) || info.dli_saddr != function) return text;
+  site.guessed = !dladdr(function, &info) || info.dli_saddr != function;
+  if (site.guessed) return site;
   char* const demangled = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, nullptr);
   std::string name = demangled ? demangled : info.dli_sname;
   std::free(demangled);
-  name.resize(name.find('(') == std::string::npos ? name.size() : name.find('('));
+  for (size_t k = name.size(), depth = 0; k && name.back() == ')'; name.resize(depth ? name.size() : k))
+    depth += (name[--k] == ')') - (name[k] == '(');
   if (name.rfind("void ", 0) == 0) name.erase(0, 5);  // the return type of a template's instance
   static std::mutex mutex;
   static std::set<std::string> names;  // to the end of the process: a report may outlive the library
   const std::lock_guard lock(mutex);
-  return names.insert(name).first->c_str();
+  site.kernel = names.insert(name).first->c_str();
+  return site;
 }
 
 void launch(const Site& site, const Config& config, const Closure& closure) {
