@@ -45,6 +45,10 @@ template <int N>
 void by_number(int* out, int x) {
   LAUNCH(inner::times<N>, &out, &x);
 }
+template <typename F>
+void by_macro(F f, int* out) {
+  WITH(f, 1, (out, 9));
+}
 template <auto kernel>
 void by_value(int* out) {
   kernel<<<1, 32>>>(out, 6);
@@ -72,6 +76,7 @@ int main() {
   by_address(twice, out, x), told();
   by_number<6>(out, x), by_number<7>(out, x), told();
   by_value<inner::times<8>>(out), told();
+  by_macro(add, out), told();
   WITH(in_pairs, 2, (out, 0)), told();
   WITH(ten_kernel, 2, (out, 0)), told();
 

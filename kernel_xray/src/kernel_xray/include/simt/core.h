@@ -511,6 +511,11 @@ struct Launcher {
 
 template <typename Kernel>
 SIMT_HERE Launcher<Kernel> launcher(Site site, Config config, Kernel kernel) {
+  if constexpr (!std::is_empty_v<Kernel> && sizeof(Kernel) == sizeof(void*)) {
+    const void* captured;  // by the lambda: the pointer that a macro was given for a kernel, or an object's `this`
+    __builtin_memcpy(&captured, &kernel, sizeof captured);
+    if (const Site held = site_of(captured, site); !held.guessed) site = held;
+  }
   return {site, config, kernel};
 }
 
