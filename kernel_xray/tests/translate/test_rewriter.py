@@ -202,6 +202,12 @@ def test_a_launch_has_the_clusters_of_its_kernel():
         assert result.count("::dim3()") == (1 if declared else 3)
 
 
+def test_a_kernel_with_a_parameter_of_any_type_is_a_template():
+    for parameter, address in (("int*", "reinterpret_cast<const void*>(&k)"), ("auto*", "nullptr")):
+        launch = rewrite(f"__global__ void k({parameter} p) {{}}\nvoid f() {{ k<<<1, 2>>>(p); }}")
+        assert f"__LINE__, {address}, " in launch
+
+
 def test_macros_of_a_launch_and_of_clusters_are_expanded():
     assert "a_k(simt_arguments...)" in rewrite("#define LAUNCH(tag) tag##_k<<<1, 2>>>\nLAUNCH(a)(x);")
     assert "::simt::Config( 1 , 2 )" in rewrite("#define WITH(k, given) k<<<1, 2>>> given\nWITH(a, (x));")

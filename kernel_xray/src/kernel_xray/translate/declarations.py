@@ -55,10 +55,13 @@ def functions(text: Text) -> list[Function]:
         if token.kind != "name" or text.text(i + 1) != "(" or token.directive:
             continue
         try:
-            after = text.text(text.match(i + 1) + 1)
+            last = text.match(i + 1)
         except RewriteError:  # text of an #if 0, or an error that the compiler finds
             continue
+        after = text.text(last + 1)
         if after in ("{", ";") and (specifiers := _specifiers(text, i)):
+            if any(text.text(k) == "auto" for k in range(i, last)):  # a parameter of any type
+                specifiers.add("template")
             found.append(Function(token.text, frozenset(specifiers), after == "{"))
     return found
 
