@@ -84,6 +84,13 @@ def test_the_host_reads_a_pointer_once_and_the_runtime_names_its_kernel(launch, 
     assert ("::simt::launcher_of(" in text or "::simt::known(nullptr, held)" in text) == pointer
 
 
+def test_a_variable_may_have_the_name_of_a_kernel():
+    text = rewrite(
+        "__global__ void a() {}\n__global__ void b() {}\nvoid f(void (*a)()) { a<<<1, 2>>>(), b<<<1, 2>>>(); }"
+    )
+    assert [f"site_of(reinterpret_cast<const void*>(+{name})" in text for name in "ab"] == [True, False]
+
+
 def test_in_a_macro_a_kernel_has_the_name_that_is_given():
     source = KERNEL + "#define L(kernel, T) cudaLaunchKernel((void*)kernel##_k<T>, g, b, a)\n"
     assert 'known("" #kernel "_k<" #T ">", kernel##_k<T>)' in rewrite(source)

@@ -24,6 +24,7 @@ class Text:
         self.tokens = [t for t in tokenize(source) if not t.blank]
         self._words = [t.text for t in self.tokens]
         self._skipped = _other_branches(self.tokens)
+        self._places: dict[str, list[int]] = {}
         self.edits: list[tuple[int, int, str]] = []  # start, end, replacement; insertions have start == end
 
     # -- finding -----------------------------------------------------------------------------------------------------
@@ -31,6 +32,13 @@ class Text:
     def text(self, i: int) -> str:
         """The text of token i; "" outside the source."""
         return self._words[i] if 0 <= i < len(self._words) else ""
+
+    def places(self, word: str) -> list[int]:
+        """The indices of all tokens with this text."""
+        if not self._places:
+            for i, each in enumerate(self._words):
+                self._places.setdefault(each, []).append(i)
+        return self._places.get(word, [])
 
     def match(self, i: int) -> int:
         """Index of the bracket that closes the one at token i."""

@@ -125,7 +125,7 @@ def is_variable(text: Text, i: int) -> bool:
     """Whether the text declares the name at token i as a variable, a parameter or a member, or assigns to it."""
     if text.in_macro(i) and text.text(i) in text.parameters(i):
         return False
-    return any(token.text == text.text(i) and _is_declared(text, k) for k, token in enumerate(text.tokens))
+    return any(_is_declared(text, k) for k in text.places(text.text(i)))
 
 
 def _is_declared(text: Text, k: int) -> bool:

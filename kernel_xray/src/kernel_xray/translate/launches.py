@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from kernel_xray.translate.declarations import cluster_dimensions, functions, host_functions, plain_kernels
 from kernel_xray.translate.edits import OPENING, RewriteError, Text
-from kernel_xray.translate.kernel_pointers import is_pointer, kernel_names, literal
+from kernel_xray.translate.kernel_pointers import is_pointer, is_variable, kernel_names, literal
 from kernel_xray.translate.refusals import reject
 
 _NO_KERNEL = "a host function call cannot be configured: {} is not declared __global__"  # the beginning is nvcc's text
@@ -66,9 +66,12 @@ def rewrite_launch(text: Text, i: int, last: int, declared: Declared) -> None:
     plain = callee.rpartition("::")[2] in declared.kernels
     address = f"reinterpret_cast<const void*>(&{callee})" if plain else "nullptr"
     of_kernel = callee.partition("<")[0].rpartition("::")[2].strip()
-    cluster = declared.clusters.get(of_kernel, "")
+    pointer = is_pointer(text, first, i, declared.named)
+    either = not pointer and plain and first == i - 1 and is_variable(text, first)  # which of the two is C++'s to say
+    cluster = "" if pointer or either else declared.clusters.get(of_kernel, "")
     site = f"{{{literal(text, first, callee)}, __FILE__, __LINE__, {address}, ::dim3({cluster})}}"
-    if is_pointer(text, first, i, declared.named):
+    site = f"::simt::site_of(reinterpret_cast<const void*>(+{callee}), {site})" if either else site
+    if pointer:
         text.replace_span(begin, begin, f"::simt::launcher_of({site}, ")
         text.replace_span(opening.start, end, f", ::simt::Config({_breaks(text, opening.start, end)}")
         begin, end = text.tokens[closing].start, text.tokens[arguments - 1].end

@@ -49,6 +49,7 @@ template <typename F>
 void by_macro(F f, int* out) {
   WITH(f, 1, (out, 9));
 }
+void by_a_kernels_name(Kernel add, int* out) { add<<<1, 32>>>(out, 10); }
 template <auto kernel>
 void by_value(int* out) {
   kernel<<<1, 32>>>(out, 6);
@@ -77,6 +78,7 @@ int main() {
   by_number<6>(out, x), by_number<7>(out, x), told();
   by_value<inner::times<8>>(out), told();
   by_macro(add, out), told();
+  by_a_kernels_name(twice, out), told();
   WITH(in_pairs, 2, (out, 0)), told();
   WITH(ten_kernel, 2, (out, 0)), told();
 
