@@ -57,7 +57,10 @@ __global__ void stores_kernel(uint8_t* out) {
   if (i == 7) {
     asm volatile(
         "{ .reg .b64 policy; createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n"
-        "st.global.L2::cache_hint.v2.b32 [%0], {%1, %1}, policy; prefetch.global.L2 [%0]; }" ::"l"(to),
+        "createpolicy.range.global.L2::evict_last.L2::evict_first.b64 policy, [%0], 16, 64; createpolicy.cvt.L2.b64 "
+        "policy, policy;\n"
+        "st.global.L2::cache_hint.v2.b32 [%0], {%1, %1}, policy; prefetch.global.L2 [%0]; prefetchu.L1 [%0]; }" ::"l"(
+            to),
         "r"(w));
   }
 }
@@ -236,7 +239,8 @@ __global__ void bulk_kernel(const float4* in, float4* out, bool fenced) {
     asm volatile("fence.mbarrier_init.release.cluster; fence.proxy.async;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(at),
-                 "l"(in), "r"(bytes), "r"(barrier) : "memory");
+                 "l"(in), "r"(bytes), "r"(barrier)
+                 : "memory");
   }
   __syncthreads();
   wait_for(barrier, 0);
@@ -244,7 +248,8 @@ __global__ void bulk_kernel(const float4* in, float4* out, bool fenced) {
   if (fenced) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   if (threadIdx.x == 0) {
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out), "r"(at), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out), "r"(at), "r"(bytes)
+                 : "memory");
     asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" ::: "memory");
   }
 }
@@ -302,6 +307,34 @@ __global__ void __cluster_dims__(2, 2, 1) cluster_shape_kernel(int* out) {
 }
 CASE(cluster_shape) { cluster_shape_kernel<<<dim3(4, 2), 32>>>(call.data<int>(0)); }
 
+// Each of two blocks sends its numbers, of 4, 8 and 16 bytes, to the other one, whose mbarrier counts them.
+__global__ void __cluster_dims__(2, 1, 1) sent_kernel(int* out) {
+  __shared__ alignas(16) int got[8];
+  __shared__ uint64_t barrier;
+  const uint32_t own = blockIdx.x % 2, at = shared_address(&barrier), value = 10 * blockIdx.x;
+  uint32_t to = 0, of = 0, rank = 0, done = 0;
+  if (threadIdx.x == 0) {
+    HOPPER_ASM("mbarrier.init.shared::cta.b64 [%0], 1; fence.mbarrier_init.release.cluster;" ::"r"(at) : "memory");
+    HOPPER_ASM("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 28;" ::"r"(at) : "memory");
+  }
+  HOPPER_ASM("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" :: : "memory");
+  HOPPER_ASM("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(shared_address(got)), "r"(own ^ 1));
+  HOPPER_ASM("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(of) : "r"(at), "r"(own ^ 1));
+  HOPPER_ASM("getctarank.shared::cluster.u32 %0, %1;" : "=r"(rank) : "r"(to));
+  if (threadIdx.x == 0) {
+#define SEND "st.async.shared::cluster.mbarrier::complete_tx::bytes"
+    HOPPER_ASM(SEND ".v4.b32 [%0], {%2, 1, 2, %2}, [%1];" ::"r"(to), "r"(of), "r"(value) : "memory");
+    HOPPER_ASM(SEND ".v2.s32 [%0+16], {%2, -1}, [%1];" ::"r"(to), "r"(of), "r"(value) : "memory");
+    HOPPER_ASM(SEND ".f32 [%0+24], %2, [%1];" ::"r"(to), "r"(of), "f"(1.0f) : "memory");
+  }
+  while (!done)
+    HOPPER_ASM(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(
+            done) : "r"(at) : "memory");
+  if (threadIdx.x < 8) out[8 * blockIdx.x + threadIdx.x] = threadIdx.x == 7 ? int(rank) : got[threadIdx.x];
+}
+CASE(sent) { sent_kernel<<<2, 32>>>(call.data<int>(0)); }
+
 // An mbarrier's bytes that are announced and arrive without an arrival, and an arrival for the last time.
 __global__ void counted_kernel(int* out) {
   __shared__ uint64_t barrier;
@@ -319,12 +352,14 @@ __global__ void counted_kernel(int* out) {
     HOPPER_ASM("mbarrier.arrive_drop.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(at) : "memory");
   uint32_t done = 0;
   while (!done)
-    HOPPER_ASM("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}"
-               : "=r"(done) : "r"(at) : "memory");
+    HOPPER_ASM(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(
+            done) : "r"(at) : "memory");
   if (threadIdx.x < 31) HOPPER_ASM("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(state) : "r"(at) : "memory");
   for (done = 0; !done;)
-    HOPPER_ASM("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 1;\nselp.u32 %0, 1, 0, p;\n}"
-               : "=r"(done) : "r"(at) : "memory");
+    HOPPER_ASM(
+        "{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], 1;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(
+            done) : "r"(at) : "memory");
   out[threadIdx.x] = threadIdx.x;
 }
 CASE(counted) { counted_kernel<<<1, 32>>>(call.data<int>(0)); }

@@ -215,9 +215,24 @@ struct S8Small : Registers<1, 1, 2, 2> {
                  : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
   }
 };
+struct S8FromZero : Registers<1, 1, 2, 2> {  // c is written as numbers
+  __device__ void multiply() {
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {0,0};"
+                 : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(b[0]));
+    for (int i = 0; i < 2; ++i) d[i] += c[i];
+  }
+};
+struct F16FromZero : Registers<2, 1, 4, 4> {
+  __device__ void multiply() {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+                 "{0f00000000,0f00000000,0f00000000,0f00000000};"
+                 : TO_FLOATS : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+    for (int i = 0; i < 4; ++i) as_float(d[i]) += as_float(c[i]);
+  }
+};
 // clang-format on
 
 CASE(mma) {  // the number selects the instruction
-  with_type<F16, Bf16, F16ToF16, F16OfDepth8, Bf16OfDepth8, Tf32, Tf32OfDepth4, S8, U8S8, S8Small>(
-      call.number(0), [&](auto registers) { RUN(mma_kernel<decltype(registers)>, 1, 32); });
+  with_type<F16, Bf16, F16ToF16, F16OfDepth8, Bf16OfDepth8, Tf32, Tf32OfDepth4, S8, U8S8, S8Small, S8FromZero,
+            F16FromZero>(call.number(0), [&](auto registers) { RUN(mma_kernel<decltype(registers)>, 1, 32); });
 }

@@ -119,6 +119,13 @@ def test_the_shape_of_clusters(built):
     assert out.view(8, 4).tolist() == [[x // 2, 1, y, 2] for y in range(2) for x in range(4)]
 
 
+@pytest.mark.skipif(not HOPPER, reason="clusters need compute capability 9.0")
+def test_numbers_are_sent_to_another_block(built):
+    (out,) = run(built, "sent", zeros(16))
+    one = struct.unpack("<i", struct.pack("<f", 1))[0]
+    assert out.view(2, 8).tolist() == [[x, 1, 2, x, x, -1, one, rank] for x, rank in ((10, 1), (0, 0))]
+
+
 @pytest.mark.skipif(not HOPPER, reason="bytes of an mbarrier need compute capability 9.0")
 def test_an_mbarrier_counts_bytes_apart_and_can_be_left(built):
     (out,) = run(built, "counted", zeros(32))

@@ -50,6 +50,11 @@ def calls(source):
          '.L2::cache_hint [%0], [%1, {%2}], [%3], %4, %5;" :: "r"(a), "l"(m), "r"(x), "r"(b), "h"(s), "l"(c));',
          "op_tiles<t_1d, t_shared_cluster, 0>(op_address(simt_0), op_address(simt_1), op_address(simt_3), simt_2, "
          "simt_4)"),
+        ('asm("cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes.cta_group::2 [%0], [%1, {%2}], '
+         '[%3];" :: "r"(a), "l"(m), "r"(x), "r"(b));',
+         "op_tile_load<t_1d, t_shared_cta, kPair>(op_address(simt_0), op_address(simt_1), op_address(simt_3), simt_2)"),
+        ('asm("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(m) : "memory");',
+         "op_nothing<0>(op_address(simt_0), (128ll))"),
         ('asm("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" :: "r"(to), '
          '"l"(x), "l"(y), "r"(b));',
          "op_st_async<t_shared_cluster, t_b64, 0>(op_address(simt_0), op_address(simt_3), simt_1, simt_2)"),

@@ -102,7 +102,9 @@ _RULES = """
 3 shl <BITS
 3 shr <BITS|INT
 4 shf .l|r .clamp|wrap <b32
-4 prmt <b32
+4 prmt <b32 .f4e|b4e|rc8|ecl|ecr|rc16?
+3 szext .wrap|clamp <u32|s32
+3 bmsk .wrap|clamp <b32
 4 dp4a <u32|s32 <u32|s32
 4 dp2a .lo|hi <u32|s32 <u32|s32
 4 vadd2|vsub2|vavrg2|vmin2|vmax2|vabsdiff2 <u32|s32 ~u32|s32 ~u32|s32 .add?
@@ -122,6 +124,7 @@ _RULES = """
 2 cvta .to? <SPACE <u32|u64
 2 isspacep <SPACE
 3 mapa <shared::cluster?generic <u32|u64
+2 getctarank <shared::cluster?generic <u32|u64
 2 ld|ldu ~weak? .volatile|relaxed|acquire? .SCOPE? <SPACE?generic ~ca|cg|cs|lu|cv? ~nc? ~v2|v4? <MEMORY
 2 st ~weak? .volatile|relaxed|release? .SCOPE? <SPACE?generic ~wb|cg|cs|wt? ~v2|v4? <MEMORY
 3 atom .ORDER? .SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
@@ -137,13 +140,14 @@ _RULES = """
 2 red .ORDER? .SCOPE? <SPACE?generic .inc|dec <u32
 0 membar .cta|gl|sys = fence
 0 fence ~sc|acq_rel|acquire|release? .SCOPE
+2 fence ~proxy ~tensormap::generic ~acquire ~SCOPE = nothing
 0 fence ~proxy ~* ~*? ~*? ~*? = fence_proxy
 0 fence ~mbarrier_init ~release ~cluster = fence_proxy
-1 prefetch|prefetchu ~* ~* = nothing
-1 prefetch ~global|local|L1|L2|tensormap? = nothing
+1 prefetch|prefetchu ~* ~*? = nothing
 2 cp.async.bulk.prefetch ~L2 ~global = nothing
 1 cp.async.bulk.prefetch.tensor ~RANK ~L2 ~global ~tile? = nothing
-1-3 createpolicy ~fractional ~b64 = createpolicy
+1-3 createpolicy ~fractional|cvt ~L2? ~b64 = createpolicy
+4 createpolicy ~range ~global? ~b64 = createpolicy_range
 
 3-4 cp.async ~ca|cg ~shared|shared::cta ~global
 0 cp.async.commit_group|cp.async.wait_all
@@ -153,16 +157,14 @@ _RULES = """
 5 cp.async.bulk <shared::cluster ~global ~BYTES ~multicast::cluster = cp_async_bulk_multicast
 4 cp.async.bulk <shared::cluster ~shared::cta ~BYTES = cp_async_bulk_send
 3 cp.async.bulk ~global ~shared::cta ~bulk_group = cp_async_bulk_store
-3 cp.async.bulk.tensor <RANK .CTAS? <shared::cta|shared::cluster ~global ~tile? ~BYTES = tile_load
-3 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~BYTES .CTAS = tile_load
-4 cp.async.bulk.tensor <RANK .CTAS? <shared::cluster ~global ~tile? ~BYTES ~multicast::cluster = tiles
-4 cp.async.bulk.tensor <RANK <shared::cluster ~global ~tile? ~BYTES ~multicast::cluster .CTAS = tiles
+3 cp.async.bulk.tensor <RANK .CTAS? <shared::cta|shared::cluster ~global ~tile? ~BYTES .CTAS? = tile_load
+4 cp.async.bulk.tensor <RANK .CTAS? <shared::cluster ~global ~tile? ~BYTES ~multicast::cluster .CTAS? = tiles
 2 cp.async.bulk.tensor <RANK ~global ~shared::cta ~tile? ~bulk_group = tile_store
 2 cp.reduce.async.bulk.tensor <RANK ~global ~shared::cta .REDUCE ~tile? ~bulk_group = tile_reduce
 3 cp.reduce.async.bulk ~global ~shared::cta ~bulk_group .REDUCE ~noftz? <WORD|b32|b64|f16|bf16|f32|f64 = bulk_reduce
 0 cp.async.bulk.commit_group
 1 cp.async.bulk.wait_group ~read?
-3 st.async ~weak? <shared::cluster ~BYTES ~v2? <b64|u64|s64|f64
+3 st.async ~weak? <shared::cluster ~BYTES ~v2|v4? <WORD|b32|b64|f32|f64
 2 mbarrier.init <SHARED?generic ~b64
 1 mbarrier.inval <SHARED?generic ~b64 = nothing
 2-3 mbarrier.arrive|mbarrier.arrive_drop ~noComplete? ~release|relaxed? ~cta|cluster? <SHARED?generic ~b64

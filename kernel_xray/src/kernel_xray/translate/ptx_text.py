@@ -57,7 +57,9 @@ _STATEMENT = re.compile(
 )
 _INSTRUCTION = re.compile(r"(?:@\s*(!?\s*%?[\w$]+)\s+)?([A-Za-z]\w*(?:\s*(?:\.|::)\w+)*)(.*)", re.DOTALL)
 _INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|[0-9]+U?|<<|>>|[-+*/%&|^~()]|\s)+$")  # or an expression
-_FLOAT = re.compile(r"[-+]?\s*(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?)$")
+_FLOAT = re.compile(
+    r"[-+]?\s*(?:0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|[0-9]+[eE][-+]?[0-9]+|[0-9]*\.[0-9]*(?:[eE][-+]?[0-9]+)?)$"
+)
 _REGISTER = re.compile(r"%[0-9]+$|%?[A-Za-z_$][\w$]*(?:\.[xyzw])?$")
 _TILE = re.compile(r"\[\s*([^,\]]+),\s*\{([^{}]*)\}\s*\]")  # a tensor map and the coordinates of a tile
 _RANGE = re.compile(r"(%?[\w$]+)<(\d+)>$")

@@ -63,7 +63,7 @@ SIMT_NOT_TRACED inline double angle(float x) {  // of the turn that x radians ar
 }
 SIMT_NOT_TRACED inline float sin(float x) {
   tell_special();
-  return static_cast<float>(__builtin_sin(angle(x)));
+  return x == 0 ? x : static_cast<float>(__builtin_sin(angle(x)));  // -0 stays
 }
 SIMT_NOT_TRACED inline float cos(float x) {
   tell_special();

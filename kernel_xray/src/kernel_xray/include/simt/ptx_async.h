@@ -112,14 +112,13 @@ SIMT_PTX_CALL_OF_NUMBER(cp_async_bulk_wait_group, async_wait(Unit::store, n))
 // ---------------------------------------------------------------------------------------------------------------
 // st.async: stores into another block of the cluster, whose mbarrier counts the bytes
 
-template <size_t count>
-SIMT_NOT_TRACED __attribute__((noinline)) void store_words(char* to, const uint64_t (&words)[count]) {
+template <typename W, size_t count>
+SIMT_NOT_TRACED __attribute__((noinline)) void store_words(char* to, const W (&words)[count]) {
   __builtin_memcpy(to, words, sizeof words);
 }
 template <typename Space, typename T, unsigned flags, typename To, typename Barrier, typename... S>
 SIMT_PTX void op_st_async(To to_, Barrier barrier, const S&... s) {
-  static_assert(sizeof(T) == 8 && sizeof...(S) <= 2, "the simulator has st.async of one or two values of 64 bits");
-  const uint64_t words[] = {get<uint64_t>(s)...};
+  const T words[] = {get<T>(s)...};
   char* const to = pointer<Space>(to_);
   if (reinterpret_cast<uintptr_t>(to) % sizeof words)
     fault("misaligned", "st.async: a value is sent to a multiple of its size");

@@ -222,6 +222,12 @@ SIMT_NOT_TRACED __attribute__((noinline)) void multiply(uint32_t (&d)[nd], const
   }
 }
 
+// A number in the text is an element of c, which no result goes to.
+template <typename R>
+SIMT_PTX void put_word(R& to, uint32_t word) {
+  if constexpr (std::is_same_v<R, uint32_t>) to = word;
+}
+
 template <typename S, typename TD, typename TA, typename TB, typename TC, unsigned flags, typename... R>
 SIMT_PTX void op_mma(R&&... r) {
   constexpr int factor = S::k / 4 / Element<TA>::pack, na = S::m / 8 * factor, nb = factor;
@@ -236,7 +242,7 @@ SIMT_PTX void op_mma(R&&... r) {
     multiply<S, TD, TA, TB, TC, (flags & kSat) != 0>(d, lanes, all + nd + na + nb, lane());
   }
   int i = 0;
-  ((i < nd ? put<uint32_t>(r, d[i]) : void(), ++i), ...);
+  ((i < nd ? put_word(r, d[i]) : void(), ++i), ...);
 }
 
 }  // namespace ptx

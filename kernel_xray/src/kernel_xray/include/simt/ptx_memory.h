@@ -69,6 +69,11 @@ SIMT_PTX void op_mapa(D&& d, const A& a, const R& rank) {
     put<T>(d, static_cast<T>(shared_offset(get<T>(a)) | static_cast<T>(get<uint32_t>(rank)) << kSharedRankShift));
 }
 
+template <typename Space, typename T, unsigned flags, typename D, typename A>
+SIMT_PTX void op_getctarank(D&& d, const A& a) {
+  put<uint32_t>(d, static_cast<uint32_t>(shared_address(pointer<Space>(get<T>(a))) >> kSharedRankShift));
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Loads and stores
 
@@ -243,6 +248,10 @@ template <typename T, unsigned flags, typename... S>
 SIMT_PTX void op_nothing(const S&...) {}
 template <unsigned flags, typename D, typename... S>
 SIMT_PTX void op_createpolicy(D&& policy, const S&...) {
+  put<uint64_t>(policy, 0);
+}
+template <unsigned flags, typename A, typename D, typename... S>
+SIMT_PTX void op_createpolicy_range(A, D&& policy, const S&...) {
   put<uint64_t>(policy, 0);
 }
 
