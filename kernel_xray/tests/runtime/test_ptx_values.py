@@ -273,6 +273,18 @@ WORDS = {
     "shf.l.clamp.b32": ("a, b, c % 40", lambda a, b, by: (b << 32 | a) << min(by, 32) >> 32),
     "shf.r.clamp.b32": ("a, b, c % 40", lambda a, b, by: (b << 32 | a) >> min(by, 32)),
     "prmt.b32": ("a, b, c", permuted),
+    **{
+        f"prmt.b32.{mode}": ("a, b, c", lambda a, b, c, four=selectors: permuted(a, b, four[c % 4]))
+        for mode, selectors in {
+            "f4e": (0x3210, 0x4321, 0x5432, 0x6543), "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+            "rc8": (0x0000, 0x1111, 0x2222, 0x3333), "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+            "ecr": (0x0000, 0x1110, 0x2210, 0x3210), "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+        }.items()
+    },
+    "szext.wrap.u32": ("a, c", lambda a, n: a % 2 ** (n % 32)),
+    "szext.clamp.s32": ("a, c % 40", lambda a, n: bit_field(a, 0, n, 32, True)),
+    "bmsk.wrap.b32": ("a, c", lambda at, n: (2 ** (n % 32) - 1) << at % 32),
+    "bmsk.clamp.b32": ("a % 40, c % 40", lambda at, n: (2**n - 1) << at),
     "dp4a.s32.u32": ("a, b, c", lambda a, b, c: dot(lanes(a, 8, True), lanes(b, 8), c)),
     "dp4a.u32.u32": ("a, b, c", lambda a, b, c: dot(lanes(a, 8), lanes(b, 8), c)),
     "dp2a.hi.s32.s32": ("a, b, c", lambda a, b, c: dot(lanes(a, 16, True), lanes(b, 8, True)[2:], c)),
@@ -524,6 +536,8 @@ FLOATS = {
     "neg.ftz.f32": ("a", lambda a: -flushed(a)),
     "copysign.f32": ("a, b", lambda a, b: np.copysign(b, a)),
     "add.f32 %0, %1, 0f3F800000;": ("a", lambda a: a + np.float32(1)),
+    "add.f32 %0, %1, 1e3;": ("a", lambda a: a + np.float32(1000)),
+    "mul.f32 %0, %1, .5;": ("a", lambda a: a * np.float32(0.5)),
     "mul.f32 %0, %1, -2.5;": ("a", lambda a: a * np.float32(-2.5)),
     "cvt.rni.f32.f32": ("a", np.rint),
     "cvt.rpi.f32.f32": ("a", np.ceil),
@@ -634,6 +648,8 @@ def test_minimum_of_zeros_and_signs(built):
     assert np.signbit(results[:, names.index("min.f32")]).tolist() == [False, True, True, True]
     assert np.signbit(results[:, names.index("max.NaN.f32")]).tolist() == [False, False, False, True]
     assert np.signbit(results[:, names.index("copysign.f32")]).tolist() == np.signbit(zeros).tolist()
+    sines = run(built, "approximations", zeros, zeros, zeros)[:, list(APPROXIMATIONS).index("sin.approx.f32")]
+    assert np.signbit(sines).tolist() == np.signbit(zeros).tolist()
 
 
 FLOAT_PAIRS = {

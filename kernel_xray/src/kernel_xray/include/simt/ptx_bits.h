@@ -1,7 +1,7 @@
 // ptx_bits.h: moves, logic, shifts, bit fields and packed bytes of inline PTX.
 //
-// All results are exact. Limits: prmt has only its general form, without the modes .f4e, .rc8 and so on; the packed
-// instructions (vadd4, vabsdiff2 ...) work on all elements, in order, and do not saturate.
+// All results are exact. Limit: the packed instructions (vadd4, vabsdiff2 ...) work on all elements, in order, and do not
+// saturate.
 #pragma once
 
 #include "intrinsics.h"
@@ -128,6 +128,25 @@ SIMT_PTX void op_bfi(D&& d, const A& a, const B& b, const P& p, const L& l) {
   put<T>(d, static_cast<T>((moved & mask) | (get<T>(b) & ~mask)));
 }
 
+// A number of bits that is cut to 5 bits, or counts as 32 from there on.
+template <bool wraps>
+SIMT_PTX uint32_t bits_of_word(uint32_t x) {
+  return wraps ? x & 31 : x < 32 ? x : 32;
+}
+#define SIMT_PTX_FIELDS(mode, wraps)                                        \
+  template <typename T, unsigned flags, typename D, typename A, typename B> \
+  SIMT_PTX void op_szext_##mode(D&& d, const A& a, const B& b) {            \
+    op_bfe<T, 0>(d, a, 0u, bits_of_word<wraps>(get<uint32_t>(b)));          \
+  }                                                                         \
+  template <typename T, unsigned flags, typename D, typename A, typename B> \
+  SIMT_PTX void op_bmsk_##mode(D&& d, const A& a, const B& b) {             \
+    const uint32_t at = bits_of_word<wraps>(get<uint32_t>(a));              \
+    op_bfi<T, 0>(d, ~0u, 0u, at, bits_of_word<wraps>(get<uint32_t>(b)));    \
+  }
+SIMT_PTX_FIELDS(wrap, true)
+SIMT_PTX_FIELDS(clamp, false)
+#undef SIMT_PTX_FIELDS
+
 // ---------------------------------------------------------------------------------------------------------------
 // Words, packed bytes and 16-bit elements
 
@@ -141,6 +160,12 @@ SIMT_NOT_TRACED inline uint32_t permuted_bytes(uint32_t a, uint32_t b, uint32_t 
   return result;
 }
 
+// In a mode the lowest bits of c choose one of four selectors.
+template <uint64_t selectors>
+SIMT_PTX uint32_t permuted_in_mode(uint32_t a, uint32_t b, uint32_t c) {
+  return permuted_bytes(a, b, static_cast<uint32_t>(selectors >> 16 * (c & 3) & 0xffff));
+}
+
 // Of three words.
 #define SIMT_PTX_WORDS(name, function)                                                  \
   template <typename T, unsigned flags, typename D, typename A, typename B, typename C> \
@@ -148,6 +173,12 @@ SIMT_NOT_TRACED inline uint32_t permuted_bytes(uint32_t a, uint32_t b, uint32_t 
     put<uint32_t>(d, function(get<uint32_t>(a), get<uint32_t>(b), get<uint32_t>(c)));   \
   }
 SIMT_PTX_WORDS(prmt, permuted_bytes)
+SIMT_PTX_WORDS(prmt_f4e, permuted_in_mode<0x6543543243213210>)
+SIMT_PTX_WORDS(prmt_b4e, permuted_in_mode<0x0123701267015670>)
+SIMT_PTX_WORDS(prmt_rc8, permuted_in_mode<0x3333222211110000>)
+SIMT_PTX_WORDS(prmt_ecl, permuted_in_mode<0x3333322232113210>)
+SIMT_PTX_WORDS(prmt_ecr, permuted_in_mode<0x3210221011100000>)
+SIMT_PTX_WORDS(prmt_rc16, permuted_in_mode<0x3232101032321010>)
 SIMT_PTX_WORDS(fns, __fns)
 SIMT_PTX_WORDS(shf_l_wrap, __funnelshift_l)
 SIMT_PTX_WORDS(shf_r_wrap, __funnelshift_r)
