@@ -116,6 +116,13 @@ __global__ void atomics_kernel(uint32_t* w, uint64_t* l, float* f, double* g, __
   asm volatile("red.add.f32 [%0], %1;" ::"l"(f), "f"(0.5f));
   asm volatile("red.global.add.f64 [%0], %1;" ::"l"(g), "d"(0.25));
   asm volatile("red.global.add.noftz.f16x2 [%0], %1;" ::"l"(h), "r"(0x40003c00u));  // 1, 2
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
+  asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(f + 2), "f"(0.5f), "f"(float(-i)));
+  asm volatile("red.relaxed.gpu.global.v4.f32.add [%0], {%1, %1, %2, %1};" ::"l"(f + 4), "f"(1.0f), "f"(2.0f));
+  asm volatile("red.global.max.noftz.v2.f16x2 [%0], {%1, %2};" ::"l"(h + 2), "r"(0x40003c00u), "r"(0xc000bc00u));
+  asm volatile("red.global.min.noftz.v2.bf16 [%0], {%1, %2};" ::"l"(h + 4), "h"(uint16_t(0xbf80 + i % 8)),
+               "h"(uint16_t(0x3f80)));
+#endif
   uint32_t old = 0;
   do {  // adds 3 by compare and swap
     before = old;

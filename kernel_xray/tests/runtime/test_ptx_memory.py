@@ -61,7 +61,13 @@ def test_atomics(built):
     n = 192
     words, longs = zeros(16), zeros(2, dtype=torch.int64)
     words[1], words[2], words[4] = -5000, -1, -1  # the smallest; the largest unsigned; all bits
-    inputs = [words, longs, zeros(1, dtype=torch.float32), zeros(1, dtype=torch.float64), zeros(2, dtype=torch.float16)]
+    inputs = [
+        words,
+        longs,
+        zeros(8, dtype=torch.float32),
+        zeros(1, dtype=torch.float64),
+        zeros(10, dtype=torch.float16),
+    ]
     longs[1] = -10_000
     words, longs, f, g, h, seen = run(built, "atomics", *inputs, zeros(n))
     assert seen.tolist() == [1] * n  # every thread got another value back
@@ -70,7 +76,10 @@ def test_atomics(built):
     want += [(-n) % 10, 77, -n, 2 * n, 3 * n, 96, 96]
     assert words.tolist()[:14] == want
     assert longs.tolist() == [n * (2**32 + 1), n - 1 - 500]
-    assert (f.item(), g.item(), h.tolist()) == (0.5 * n, 0.25 * n, [n, 2 * n])
+    assert (f[0].item(), g.item(), h[:2].tolist()) == (0.5 * n, 0.25 * n, [n, 2 * n])
+    if HOPPER:  # vectors
+        assert f[2:].tolist() == [0.5 * n, -n * (n - 1) / 2, n, n, 2 * n, n]
+        assert h[4:8].tolist() == [1, 2, 0, 0] and h[8:].view(torch.bfloat16).tolist() == [-1 - 7 / 128, 0]
 
 
 @pytest.mark.parametrize("in_flight", [0, 1])

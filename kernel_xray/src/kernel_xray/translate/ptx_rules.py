@@ -138,6 +138,8 @@ _RULES = """
 2 red .ORDER? .SCOPE? <SPACE?generic .min|max <WORD
 2 red .ORDER? .SCOPE? <SPACE?generic .and|or|xor <b32|b64
 2 red .ORDER? .SCOPE? <SPACE?generic .inc|dec <u32
+2 red .ORDER? .SCOPE? <global?generic .add|min|max ~noftz? ~v2|v4|v8 <f32|HALF = red_each
+2 red .ORDER? .SCOPE? <global?generic ~v2|v4|v8 <f32|HALF .add|min|max ~noftz? = red_each
 0 membar .cta|gl|sys = fence
 0 fence ~sc|acq_rel|acquire|release? .SCOPE
 2 fence ~proxy ~tensormap::generic ~acquire ~SCOPE = nothing

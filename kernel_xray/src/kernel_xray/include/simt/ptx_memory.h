@@ -199,8 +199,22 @@ template <typename T>
 SIMT_PTX T sum(T x, T y) {
   return evaluate<0>([](auto a, auto b) { return a + b; }, x, y);
 }
-SIMT_PTX_ATOMIC(min, x < y ? x : y)
-SIMT_PTX_ATOMIC(max, x > y ? x : y)
+template <typename T>
+SIMT_PTX T lower(T x, T y) {
+  if constexpr (std::is_integral_v<T>)
+    return x < y ? x : y;
+  else
+    return evaluate<0>([](auto a, auto b) { return minimum(a, b); }, x, y);
+}
+template <typename T>
+SIMT_PTX T higher(T x, T y) {
+  if constexpr (std::is_integral_v<T>)
+    return x > y ? x : y;
+  else
+    return evaluate<0>([](auto a, auto b) { return -minimum(-a, -b); }, x, y);
+}
+SIMT_PTX_ATOMIC(min, lower(x, y))
+SIMT_PTX_ATOMIC(max, higher(x, y))
 SIMT_PTX_ATOMIC(inc, x >= y ? 0 : x + 1)
 SIMT_PTX_ATOMIC(dec, x == 0 || x > y ? y : x - 1)
 SIMT_PTX_ATOMIC_NATIVE(and, __atomic_fetch_and)
@@ -224,6 +238,17 @@ template <typename Space, typename T, unsigned flags, typename A, typename B>
 SIMT_PTX void op_red_add(A address, const B& b) {
   op_atom_add<Space, T, flags>(address, Sink(), b);
 }
+// Of a vector: each element on its own, as on a GPU.
+#define SIMT_PTX_EACH(name)                                                        \
+  template <typename Space, typename T, unsigned flags, typename A, typename... B> \
+  SIMT_PTX void op_red_each_##name(A address, const B&... b) {                     \
+    aligned<sizeof(T) * sizeof...(B)>(pointer<Space>(address));                    \
+    ((op_red_##name<Space, T, flags>(address, b), address += sizeof(T)), ...);     \
+  }
+SIMT_PTX_EACH(add)
+SIMT_PTX_EACH(min)
+SIMT_PTX_EACH(max)
+#undef SIMT_PTX_EACH
 template <typename Space, typename T, unsigned flags, typename A, typename D, typename B, typename C>
 SIMT_PTX void op_atom_cas(A address, D&& d, const B& compare, const C& value) {
   const T expected = get<T>(compare), desired = get<T>(value);
