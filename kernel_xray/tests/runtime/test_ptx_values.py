@@ -729,7 +729,26 @@ def with_relu(reference):
     return apply
 
 
-CONVERT = "{ .reg .f32 x, y; mov.b32 x, %1; mov.b32 y, %2; cvt.rn"
+def finite(reference, most):
+    def apply(*words):
+        decode, values = reference(*words)
+        return decode, np.clip(values, -most, most)
+
+    return apply
+
+
+def as_eights(dtype, most, relu):
+    """Floats to numbers of 8 bits, and back to pairs of f16."""
+
+    def convert(a, b):
+        pairs = np.stack([word.view(np.float32) for word in (b, a)], 1)
+        narrow = torch.from_numpy(np.clip(pairs, 0 if relu else -most, most)).to(dtype)
+        return as_f16, narrow.double().numpy()
+
+    return convert
+
+
+CONVERT = "{ .reg .b16 h; .reg .f32 x, y; mov.b32 x, %1; mov.b32 y, %2; cvt.rn"
 HALVES = {
     "add.f16x2": ("a, b", on_pairs(operator.add, as_f16, "f16")),
     "sub.rn.f16x2": ("a, b", on_pairs(operator.sub, as_f16, "f16")),
@@ -751,6 +770,19 @@ HALVES = {
     CONVERT + ".relu.bf16x2.f32 %0, x, y; }": ("a, b", with_relu(floats_to(as_bf16, "bf16"))),
 }  # fmt: skip
 
+NARROWER = {
+    CONVERT + ".satfinite.f16x2.f32 %0, x, y; }": ("a, b", finite(floats_to(as_f16, "f16"), 65504)),
+    **{
+        CONVERT + f".satfinite{relu}.{kind}x2.f32 h, x, y; cvt.rn.f16x2.{kind}x2 %0, h; }}": (
+            "a, b", as_eights(getattr(torch, f"float8_{name}"), most, relu),
+        )
+        for kind, name, most in (("e4m3", "e4m3fn", 448), ("e5m2", "e5m2", 57344)) for relu in ("", ".relu")
+    },
+    "{ .reg .f32 x; mov.b32 x, %1; cvt.rz.tf32.f32 %0, x; }": (
+        "a", lambda a: (lambda word: word.view(np.float32), exact(ZERO, operator.pos, "tf32")(a.view(np.float32))),
+    ),
+}  # fmt: skip
+
 KERNELS = {
     "words": Kernel("uint32_t", "r", WORDS),
     "long_words": Kernel("uint64_t", "l", LONG_WORDS, PARTS),
@@ -759,19 +791,25 @@ KERNELS = {
     "float_pairs": Kernel("uint64_t", "l", FLOAT_PAIRS, minimum_arch=1000),
     "approximations": Kernel("float", "f", APPROXIMATIONS),
     "halves": Kernel("uint32_t", "r", HALVES, "const uint16_t a1 = uint16_t(a), b1 = uint16_t(b);", "h"),
+    "narrower": Kernel("uint32_t", "r", NARROWER, minimum_arch=900),
 }
 
 
-def test_pairs_of_16_bits(built):
+HOPPER = kernel_xray.target == "simulator" or torch.cuda.get_device_capability() >= (9, 0)
+OF_HOPPER = pytest.param("narrower", marks=pytest.mark.skipif(not HOPPER, reason="needs compute capability 9.0"))
+
+
+@pytest.mark.parametrize("kernel", ["halves", OF_HOPPER])
+def test_pairs_of_16_bits(built, kernel):
     random = np.random.default_rng(11)
     words = random.integers(0, 2**32, (3, 700), dtype=np.uint32)
     words[:, :300] = random.integers(0x3800, 0x4400, (3, 600), dtype=np.uint16).view(np.uint32)  # moderate numbers
     words[:, 300:340] = (
         random.choice([0, 0x8000, 0x7C00, 0xFC00, 0x7F80, 0x7FFF, 1, 0x3C00], (3, 80)).astype(np.uint16).view(np.uint32)
     )
-    results = run(built, "halves", *words)
+    results = run(built, kernel, *words)
     parts = {"a1": words[0] & 0xFFFF, "b1": words[1] & 0xFFFF}
-    for got, (name, (decode, want)) in zip(results.T, expected("halves", *words, **parts), strict=True):
+    for got, (name, (decode, want)) in zip(results.T, expected(kernel, *words, **parts), strict=True):
         with np.errstate(all="ignore"):
             values = decode(np.ascontiguousarray(got))
         wrong = np.argwhere(~same(values, want))

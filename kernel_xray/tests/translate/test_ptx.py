@@ -199,7 +199,7 @@ REFUSED = {
     "tcgen05.mma.ws.cta_group::1.kind::f16": (
         'asm("tcgen05.mma.ws.cta_group::1.kind::f16 [%0], %1, %1, %0, p;" :: "r"(x), "l"(y));'
     ),
-    "cvt.rn.satfinite.e4m3x2.f32": 'asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(x), "f"(y));',
+    "cvt.rn.satfinite.e2m3x2.f32": 'asm("cvt.rn.satfinite.e2m3x2.f32 %0, %1, %2;" : "=h"(h) : "f"(x), "f"(y));',
     "mbarrier.pending_count": 'asm("mbarrier.pending_count.b64 %0, %1;" : "=r"(x) : "l"(state));',
     "add.u32 with 2 operands": 'asm("add.u32 %0, %1;" : "=r"(x) : "r"(y));',
     "`SHAPE` is part of it": 'asm("mma.sync.aligned." SHAPE ".row.col %0;" : "=r"(x));',

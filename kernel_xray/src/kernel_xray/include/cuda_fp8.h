@@ -19,40 +19,6 @@ enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 
 namespace simt {
 
-struct E4M3 {
-  static constexpr int fraction_bits = 3, bias = 7;
-  static constexpr unsigned largest = 0x7e, overflow = 0x7f;
-
-  static float decode(unsigned char code) {  // a half whose exponent is 8 too small
-    if ((code & 0x7fu) == 0x7fu) return __builtin_nanf("");
-    return 256 * Binary16::decode(static_cast<uint16_t>((code & 0x80u) << 8 | (code & 0x7fu) << 7));
-  }
-};
-
-struct E5M2 {
-  static constexpr int fraction_bits = 2, bias = 15;
-  static constexpr unsigned largest = 0x7b, overflow = 0x7c;
-
-  static float decode(unsigned char code) { return Binary16::decode(static_cast<uint16_t>(code << 8)); }  // half a half
-};
-
-template <typename Format>
-inline unsigned char encode_fp8(double x, bool saturate) {
-  if (x != x) return 0x7f;
-  const uint64_t bits = bit_cast<uint64_t>(x);
-  int exponent = static_cast<int>(bits >> 52 & 0x7ffu) - 1023;
-  if (exponent < 1 - Format::bias) exponent = 1 - Format::bias;  // subnormal
-  unsigned code = Format::overflow;
-  if (exponent <= 1 + Format::bias) {
-    // The number in units of the last place; its leading bit adds 1 to the exponent's field, unless it is subnormal.
-    const double unit = bit_cast<double>(uint64_t(1023 + Format::fraction_bits - exponent) << 52);
-    code = static_cast<unsigned>(__builtin_rint(__builtin_fabs(x) * unit));
-    code += static_cast<unsigned>(exponent + Format::bias - 1) << Format::fraction_bits;
-  }
-  if (code > Format::largest) code = saturate ? Format::largest : Format::overflow;
-  return static_cast<unsigned char>(code | static_cast<unsigned>(bits >> 63) << 7);
-}
-
 inline unsigned char to_fp8(double x, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
   return kind == __NV_E4M3 ? encode_fp8<E4M3>(x, saturate == __NV_SATFINITE)
                            : encode_fp8<E5M2>(x, saturate == __NV_SATFINITE);

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 FLAGS = {
     "rn": "0", "full": "0", "rz": "kRz", "rm": "kRm", "rp": "kRp", "rna": "kAway",
     "rni": "kIntegral", "rzi": "kIntegral | kRz", "rmi": "kIntegral | kRm", "rpi": "kIntegral | kRp",
-    "ftz": "kFtz", "sat": "kSat", "satfinite": "kSat", "relu": "kRelu", "NaN": "kNaN", "approx": "kApprox",
+    "ftz": "kFtz", "sat": "kSat", "satfinite": "kFinite", "relu": "kRelu", "NaN": "kNaN", "approx": "kApprox",
     "volatile": "kVolatile", "relaxed": "kRelaxed", "acquire": "kAcquire", "release": "kRelease",
     "acq_rel": "kAcquire | kRelease",
     "cta_group::1": "0", "cta_group::2": "kPair", "pack::16b": "kPack", "unpack::16b": "kPack",
@@ -116,9 +116,12 @@ _RULES = """
 4p setp <CMP .and|or|xor .ftz? <BITS|INT|FLOAT|f16|bf16
 3 set <CMP .ftz? <u32|s32|f32 <BITS|INT|FLOAT
 2 cvt .rn|rz|rm|rp|rni|rzi|rmi|rpi? .ftz? .sat? <NUMBER <NUMBER
-2 cvt .rn|rz .relu <f16|bf16 <f32
-2 cvt .rn|rna .relu? <tf32 <f32
-3 cvt .rn|rz .relu? <f16x2|bf16x2 <f32
+2 cvt .rn|rz .relu? .satfinite? <f16|bf16 <f32
+2 cvt .rn|rz|rna .relu? .satfinite? <tf32 <f32
+3 cvt .rn|rz .relu? .satfinite? <f16x2|bf16x2 <f32
+3 cvt .rn ~satfinite .relu? <e4m3x2|e5m2x2 <f32
+2 cvt .rn ~satfinite .relu? <e4m3x2|e5m2x2 <f16x2
+2 cvt .rn .relu? <f16x2 <e4m3x2|e5m2x2
 3-4 cvt.pack .sat <u8|s8|u16|s16 ~s32 ~b32?
 
 2 cvta .to? <SPACE <u32|u64

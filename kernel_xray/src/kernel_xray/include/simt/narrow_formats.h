@@ -1,10 +1,11 @@
-// narrow_formats.h: encodes and decodes the two 16-bit floating-point formats, IEEE binary16 and bfloat16.
+// narrow_formats.h: encodes and decodes the 16-bit floating-point formats, IEEE binary16 and bfloat16, and the 8-bit ones,
+// E4M3 and E5M2.
 //
 // All arithmetic on them is done in float and rounded once. For + - * / and square root one rounding to float and a
 // second one to 16 bits give the correctly rounded result (float has more than twice the digits). Where that would be
 // wrong (from double, from integers, for fused multiply-add) the step to float rounds to odd: an inexact result keeps
 // its last bit set, so that the second rounding still sees on which side of a tie the value lies. NaN becomes 0x7fff,
-// as on the GPU.
+// as on the GPU, and 0x7f.
 #pragma once
 
 #include "bits.h"
@@ -47,6 +48,40 @@ struct Brain16 {
     return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
   }
 };
+
+struct E4M3 {
+  static constexpr int fraction_bits = 3, bias = 7;
+  static constexpr unsigned largest = 0x7e, overflow = 0x7f;
+
+  static float decode(unsigned char code) {  // a half whose exponent is 8 too small
+    if ((code & 0x7fu) == 0x7fu) return __builtin_nanf("");
+    return 256 * Binary16::decode(static_cast<uint16_t>((code & 0x80u) << 8 | (code & 0x7fu) << 7));
+  }
+};
+
+struct E5M2 {
+  static constexpr int fraction_bits = 2, bias = 15;
+  static constexpr unsigned largest = 0x7b, overflow = 0x7c;
+
+  static float decode(unsigned char code) { return Binary16::decode(static_cast<uint16_t>(code << 8)); }  // half a half
+};
+
+template <typename Format>
+inline unsigned char encode_fp8(double x, bool saturate) {
+  if (x != x) return 0x7f;
+  const uint64_t bits = bit_cast<uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52 & 0x7ffu) - 1023;
+  if (exponent < 1 - Format::bias) exponent = 1 - Format::bias;  // subnormal
+  unsigned code = Format::overflow;
+  if (exponent <= 1 + Format::bias) {
+    // The number in units of the last place; its leading bit adds 1 to the exponent's field, unless it is subnormal.
+    const double unit = bit_cast<double>(uint64_t(1023 + Format::fraction_bits - exponent) << 52);
+    code = static_cast<unsigned>(__builtin_rint(__builtin_fabs(x) * unit));
+    code += static_cast<unsigned>(exponent + Format::bias - 1) << Format::fraction_bits;
+  }
+  if (code > Format::largest) code = saturate ? Format::largest : Format::overflow;
+  return static_cast<unsigned char>(code | static_cast<unsigned>(bits >> 63) << 7);
+}
 
 namespace detail {
 

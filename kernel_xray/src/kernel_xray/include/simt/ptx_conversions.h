@@ -83,14 +83,24 @@ SIMT_PTX void op_slct(D&& d, const A& a, const B& b, const C& c) {
 // ---------------------------------------------------------------------------------------------------------------
 // Conversions
 
+// `bits`, or if they are infinite and must not be, those of the largest number.
+template <unsigned flags, typename T>
+SIMT_PTX T finite(T bits, T infinity, T step) {
+  const T magnitude = bits & std::numeric_limits<std::make_signed_t<T>>::max();
+  return static_cast<T>((flags & kFinite) && magnitude == infinity ? bits - step : bits);
+}
+
 template <typename To, unsigned flags, typename From>
 SIMT_PTX To to_real(From x) {  // a double, float or integer as To, rounded once
   constexpr Round round = round_of(flags);
-  if constexpr (std::is_same_v<To, t_f16> || std::is_same_v<To, t_bf16>) {
+  if constexpr (is_eight<To>) {
+    return {encode_fp8<typename To::Format>(finished<flags>(x), true)};
+  } else if constexpr (std::is_same_v<To, t_f16> || std::is_same_v<To, t_bf16>) {
     using Format = std::conditional_t<std::is_same_v<To, t_f16>, Binary16, Brain16>;
     using Wide = std::conditional_t<std::is_signed_v<From>, long long, unsigned long long>;
     if constexpr (std::is_same_v<From, float>)
-      return {detail::encode<Format>(finished<flags>(x), round)};
+      return {finite<flags, uint16_t>(detail::encode<Format>(finished<flags>(x), round),
+                                      Format::encode(__builtin_inff()), 1)};
     else if constexpr (std::is_same_v<From, double>)
       return {detail::encode<Format>(finished<flags>(detail::to_odd_float(x)), round)};
     else
@@ -115,7 +125,13 @@ SIMT_PTX To from_real(From x) {
 
 template <typename To, typename From, unsigned flags>
 SIMT_PTX To converted(From x) {
-  if constexpr (std::is_same_v<From, t_f16>) {
+  if constexpr (is_pair<From>) {
+    using T = decltype(To::low);
+    using F = decltype(From::low);
+    return {converted<T, F, flags>(x.low), converted<T, F, flags>(x.high)};
+  } else if constexpr (is_eight<From>) {
+    return from_real<To, flags>(From::Format::decode(x.bits));
+  } else if constexpr (std::is_same_v<From, t_f16>) {
     return from_real<To, flags>(Binary16::decode(x.bits));
   } else if constexpr (std::is_same_v<From, t_bf16>) {
     return from_real<To, flags>(Brain16::decode(x.bits));
@@ -137,8 +153,8 @@ template <unsigned flags>
 SIMT_PTX Tf32 to_tf32(float x) {
   const uint32_t bits = bit_cast<uint32_t>(flags & kRelu ? finished<kRelu>(x) : x);
   if (x != x) return {0x7fffffffu};
-  if ((bits & 0x7f800000u) == 0x7f800000u) return {bits};
-  return {(bits + (flags & kAway ? 0x1000u : 0xfffu + (bits >> 13 & 1u))) & ~0x1fffu};
+  const uint32_t half = flags & kAway ? 0x1000u : round_of(flags) == Round::zero ? 0 : 0xfffu + (bits >> 13 & 1u);
+  return {finite<flags, uint32_t>((bits + half) & ~0x1fffu, 0x7f800000u, 0x2000u)};
 }
 
 template <typename To, typename From, unsigned flags, typename D, typename A>

@@ -239,7 +239,7 @@ SIMT_PTX void op_mma(R&&... r) {
   uint32_t d[nd];
   {
     const Lanes<Factors<na, nb>> lanes(own);
-    multiply<S, TD, TA, TB, TC, (flags & kSat) != 0>(d, lanes, all + nd + na + nb, lane());
+    multiply<S, TD, TA, TB, TC, (flags & kFinite) != 0>(d, lanes, all + nd + na + nb, lane());
   }
   int i = 0;
   ((i < nd ? put_word(r, d[i]) : void(), ++i), ...);

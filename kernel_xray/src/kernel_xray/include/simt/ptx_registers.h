@@ -28,6 +28,11 @@ template <typename Format>
 struct Narrow {  // a 16-bit floating-point number
   uint16_t bits;
 };
+template <typename Format_>
+struct Eight {  // one of 8 bits
+  using Format = Format_;
+  uint8_t bits;
+};
 template <typename Element>
 struct Pair {  // two numbers in a register of twice the size
   Element low, high;
@@ -38,6 +43,14 @@ template <typename Format>
 inline constexpr bool is_narrow<Narrow<Format>> = true;
 template <typename Format>
 inline constexpr bool is_narrow<Pair<Narrow<Format>>> = true;
+template <typename T>
+inline constexpr bool is_eight = false;
+template <typename Format>
+inline constexpr bool is_eight<Eight<Format>> = true;
+template <typename T>
+inline constexpr bool is_pair = false;
+template <typename Element>
+inline constexpr bool is_pair<Pair<Element>> = true;
 struct Tf32 {  // a float whose last 13 bits tensor cores ignore
   uint32_t bits;
 };
@@ -63,6 +76,8 @@ using t_bf16 = Narrow<Brain16>;
 using t_f16x2 = Pair<t_f16>;
 using t_bf16x2 = Pair<t_bf16>;
 using t_f32x2 = Pair<float>;
+using t_e4m3x2 = Pair<Eight<E4M3>>;
+using t_e5m2x2 = Pair<Eight<E5M2>>;
 
 struct t_generic {};
 using t_global = t_generic;
@@ -92,8 +107,9 @@ enum : unsigned {
   kRelease = 4096,
   kCta = 8192,
   kCluster = 16384,
-  kPair = 32768,  // .cta_group::2: of two blocks of the cluster
-  kPack = 65536,  // two halves of 16 bits in a register
+  kPair = 32768,     // .cta_group::2: of two blocks of the cluster
+  kPack = 65536,     // two halves of 16 bits in a register
+  kFinite = 131072,  // beyond the largest number: that one
 };
 
 constexpr Round round_of(unsigned flags) {
