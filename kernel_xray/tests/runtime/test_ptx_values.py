@@ -652,8 +652,16 @@ def test_minimum_of_zeros_and_signs(built):
     assert np.signbit(sines).tolist() == np.signbit(zeros).tolist()
 
 
+def three_extremes(a, b, c):
+    """Of elements at even places the largest number; of those at odd places the smallest size."""
+    sizes = np.minimum(np.minimum(abs(a), abs(b)), abs(c))
+    return np.where(np.arange(len(a)) % 2, sizes, number(number(a, b, np.maximum), c, np.maximum))
+
+
 FLOAT_PAIRS = {
     "add.rz.f32x2": FLOATS["add.rz.f32"],
+    "{ .reg .b32 p<6>; mov.b64 {p0, p1}, %1; mov.b64 {p2, p3}, %2; mov.b64 {p4, p5}, %3; max.f32 p0, p0, p2, p4; "
+    "min.NaN.abs.f32 p1, p1, p3, p5; mov.b64 %0, {p0, p1}; }": ("a, b, c", three_extremes),
     "mul.ftz.f32x2": FLOATS["mul.rn.ftz.f32"],
     "fma.rn.f32x2": FLOATS["fma.rn.f32"],
 }
@@ -693,6 +701,10 @@ def as_f16(word):
     return word.view(np.float16).astype(np.float64).reshape(-1, 2)
 
 
+def as_f32(word):
+    return word.view(np.float32)
+
+
 def as_bf16(word):
     with np.errstate(invalid="ignore"):  # signalling NaN
         return (word.view(np.uint16).astype(np.uint32) << 16).view(np.float32).astype(np.float64).reshape(-1, 2)
@@ -729,6 +741,10 @@ def with_relu(reference):
     return apply
 
 
+def half_flushed(x):
+    return np.where(np.abs(x) < 2.0**-14, 0, x)
+
+
 def finite(reference, most):
     def apply(*words):
         decode, values = reference(*words)
@@ -758,6 +774,10 @@ HALVES = {
     "max.f16x2": ("a, b", chosen(lambda x, y: number(x, y, np.maximum), as_f16)),
     "min.NaN.f16x2": ("a, b", chosen(np.minimum, as_f16)),
     "neg.f16x2": ("a", chosen(np.negative, as_f16)),
+    "abs.ftz.f16x2": ("a", chosen(lambda x: np.where(abs(x) < 2.0**-14, 0, abs(x)), as_f16)),
+    "add.ftz.sat.f16x2": (
+        "a, b", chosen(lambda x, y: unit(half_flushed(np.float16(half_flushed(x) + half_flushed(y)))), as_f16),
+    ),
     "fma.rn.bf16x2": ("a, b, c", on_pairs(fused, as_bf16, "bf16")),
     "max.bf16x2": ("a, b", chosen(lambda x, y: number(x, y, np.maximum), as_bf16)),
     'asm("add.f16 %0, %1, %2;" : "=h"(*reinterpret_cast<uint16_t*>(d++)) : "h"(a1), "h"(b1));': (
@@ -778,8 +798,14 @@ NARROWER = {
         )
         for kind, name, most in (("e4m3", "e4m3fn", 448), ("e5m2", "e5m2", 57344)) for relu in ("", ".relu")
     },
+    "max.NaN.xorsign.abs.bf16x2": (
+        "a, b", chosen(lambda x, y: np.maximum(abs(x), abs(y)) * np.copysign(1, x) * np.copysign(1, y), as_bf16),
+    ),
+    "{ .reg .f32 x, y; mov.b32 x, %1; mov.b32 y, %2; min.xorsign.abs.f32 %0, x, y; }": (
+        "a, b", chosen(lambda x, y: number(abs(x), abs(y), np.minimum) * np.copysign(1, x) * np.copysign(1, y), as_f32),
+    ),
     "{ .reg .f32 x; mov.b32 x, %1; cvt.rz.tf32.f32 %0, x; }": (
-        "a", lambda a: (lambda word: word.view(np.float32), exact(ZERO, operator.pos, "tf32")(a.view(np.float32))),
+        "a", lambda a: (as_f32, exact(ZERO, operator.pos, "tf32")(as_f32(a))),
     ),
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ FLAGS = {
     "rn": "0", "full": "0", "rz": "kRz", "rm": "kRm", "rp": "kRp", "rna": "kAway",
     "rni": "kIntegral", "rzi": "kIntegral | kRz", "rmi": "kIntegral | kRm", "rpi": "kIntegral | kRp",
     "ftz": "kFtz", "sat": "kSat", "satfinite": "kFinite", "relu": "kRelu", "NaN": "kNaN", "approx": "kApprox",
+    "abs": "kAbs", "xorsign": "kXorSign",
     "volatile": "kVolatile", "relaxed": "kRelaxed", "acquire": "kAcquire", "release": "kRelease",
     "acq_rel": "kAcquire | kRelease",
     "cta_group::1": "0", "cta_group::2": "kPair", "pack::16b": "kPack", "unpack::16b": "kPack",
@@ -65,11 +66,11 @@ _RULES = """
 2 abs|neg <s16|s32|s64
 3 add|sub|mul .RND? .ftz? .sat? <f32
 3 add|sub|mul .RND? <f64
-3 add|sub|mul .rn? .sat? <f16|f16x2
+3 add|sub|mul .rn? .ftz? .sat? <f16|f16x2
 3 add|sub|mul .rn? <bf16|bf16x2
 4 fma|mad .RND .ftz? .sat? <f32
 4 fma|mad .RND <f64
-4 fma .rn .sat? .relu? <HALF
+4 fma .rn .ftz? .sat? .relu? <HALF
 3 add|sub|mul .RND? .ftz? <f32x2
 4 fma .RND .ftz? <f32x2
 3 div .approx|full .ftz? <f32
@@ -81,11 +82,11 @@ _RULES = """
 2 rsqrt .approx <f64
 2 tanh .approx <f32|f16|f16x2|bf16|bf16x2
 2 ex2 .approx .ftz? <HALF
-2 abs|neg .ftz? <f32
-2 abs|neg <f64|f16|f16x2|bf16|bf16x2
-3 min|max .ftz? .NaN? <f32
+2 abs|neg .ftz? <f32|f16|f16x2
+2 abs|neg <f64|bf16|bf16x2
+3-4 min|max .ftz? .NaN? .xorsign? .abs? <f32
 3 min|max <f64
-3 min|max .NaN? <HALF
+3 min|max .ftz? .NaN? .xorsign? .abs? <HALF
 3 copysign <FLOAT
 2 testp .finite|infinite|number|notanumber|normal|subnormal <FLOAT
 

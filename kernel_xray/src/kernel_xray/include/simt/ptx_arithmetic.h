@@ -58,7 +58,12 @@ SIMT_PTX double evaluate(Operation operation, double a, T... more) {
 }
 template <unsigned flags, typename Operation, typename Format, typename... T>
 SIMT_PTX Narrow<Format> evaluate(Operation operation, Narrow<Format> a, T... more) {
-  return {Format::encode(finished<flags>(float(operation(Format::decode(a.bits), Format::decode(more.bits)...))))};
+  const auto part = [](float x) {
+    constexpr bool flushes = (flags & kFtz) && std::is_same_v<Format, Binary16>;
+    return flushes && __builtin_fabsf(x) < 0x1p-14f ? __builtin_copysignf(0, x) : x;
+  };
+  const float result = operation(part(Format::decode(a.bits)), part(Format::decode(more.bits))...);
+  return {Format::encode(part(finished<flags>(result)))};
 }
 template <unsigned flags, typename Operation, typename Element, typename... T>
 SIMT_PTX Pair<Element> evaluate(Operation operation, Pair<Element> a, T... more) {
@@ -77,6 +82,18 @@ SIMT_PTX T minimum(T a, T b) {  // of a number and NaN: the number; -0 is below 
 template <typename T>
 SIMT_PTX T absolute(T x) {
   return __builtin_copysign(x, T(1));
+}
+// The smaller or, of negated operands, the larger one.
+template <unsigned flags, typename T>
+SIMT_PTX T extreme(T sign, T x, T y) {
+  if constexpr (flags & kAbs) {
+    const bool negative = (flags & kXorSign) && __builtin_signbit(x) != __builtin_signbit(y);
+    const T size = extreme<flags & kNaN>(sign, absolute(x), absolute(y));
+    return negative ? -size : size;
+  }
+  if ((flags & kNaN) && x != x) return x;
+  if ((flags & kNaN) && y != y) return y;
+  return sign * minimum(sign * x, sign * y);
 }
 SIMT_PTX float product(float a, float b) { return __fmul_rn(a, b); }
 SIMT_PTX double product(double a, double b) { return __dmul_rn(a, b); }
@@ -111,8 +128,8 @@ constexpr T clamped(int64_t x) {
 }
 SIMT_PTX_BINARY(add, (clamped<T, flags>(static_cast<int64_t>(x + y))), x + y)
 SIMT_PTX_BINARY(sub, (clamped<T, flags>(static_cast<int64_t>(x - y))), x - y)
-SIMT_PTX_BINARY(min, (s < t ? s : t), ((flags & kNaN) && x != x ? x : (flags & kNaN) && y != y ? y : minimum(x, y)))
-SIMT_PTX_BINARY(max, (s > t ? s : t), ((flags & kNaN) && x != x ? x : (flags & kNaN) && y != y ? y : -minimum(-x, -y)))
+SIMT_PTX_BINARY(min, (s < t ? s : t), extreme<flags>(decltype(x)(1), x, y))
+SIMT_PTX_BINARY(max, (s > t ? s : t), extreme<flags>(decltype(x)(-1), x, y))
 SIMT_PTX_BINARY(mul, x* y, product(x, y))
 SIMT_PTX_BINARY(mul_lo, x* y, x)
 SIMT_PTX_BINARY(copysign, x, __builtin_copysign(y, x))
@@ -145,6 +162,17 @@ SIMT_PTX_UNARY(lg2, x, approximate::log2(x))
 SIMT_PTX_UNARY(ex2, x, approximate::exp2(x))
 SIMT_PTX_UNARY(tanh, x, approximate::tanh(x))
 #undef SIMT_PTX_UNARY
+
+#define SIMT_PTX_OF_THREE(name)                                                         \
+  template <typename T, unsigned flags, typename D, typename A, typename B, typename C> \
+  SIMT_PTX void op_##name(D&& d, const A& a, const B& b, const C& c) {                  \
+    Bits<sizeof(T)> first{};                                                            \
+    op_##name<T, flags>(first, a, b);                                                   \
+    op_##name<T, flags>(d, first, c);                                                   \
+  }
+SIMT_PTX_OF_THREE(min)
+SIMT_PTX_OF_THREE(max)
+#undef SIMT_PTX_OF_THREE
 
 template <typename T, unsigned flags, typename D, typename A, typename B, typename C>
 SIMT_PTX void op_fma(D&& d, const A& a, const B& b, const C& c) {

@@ -110,6 +110,8 @@ enum : unsigned {
   kPair = 32768,     // .cta_group::2: of two blocks of the cluster
   kPack = 65536,     // two halves of 16 bits in a register
   kFinite = 131072,  // beyond the largest number: that one
+  kAbs = 262144,
+  kXorSign = 524288,  // the result is negative if one operand is
 };
 
 constexpr Round round_of(unsigned flags) {
