@@ -316,7 +316,7 @@ CASE(cluster_shape) { cluster_shape_kernel<<<dim3(4, 2), 32>>>(call.data<int>(0)
 
 // Each of two blocks sends its numbers, of 4, 8 and 16 bytes, to the other one, whose mbarrier counts them.
 __global__ void __cluster_dims__(2, 1, 1) sent_kernel(int* out) {
-  __shared__ alignas(16) int got[8];
+  __shared__ alignas(16) int got[7];
   __shared__ uint64_t barrier;
   const uint32_t own = blockIdx.x % 2, at = shared_address(&barrier), value = 10 * blockIdx.x;
   uint32_t to = 0, of = 0, rank = 0, done = 0;

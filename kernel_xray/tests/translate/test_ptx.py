@@ -280,6 +280,7 @@ def test_barriers_and_units_order_what_threads_access():
         out = torch.zeros_like(values)
         assert not xray(memory.mbarriers, [values, out], [copied]).faults
         assert out.view(6, 32).equal(values.view(6, 32).flip(1))
+    assert not xray(memory.sent, [torch.zeros(16, dtype=torch.int32)], []).faults  # 4 bytes at the end of an array
     out = torch.zeros(128)
     assert not xray(memory.bulk, [floats(128), out], [True]).faults and out[4] == 5
     (fault,) = xray(memory.bulk, [floats(128), out], [False]).faults

@@ -17,15 +17,16 @@ void Units::add_piece(Piece piece) {
 void Units::add_zeros(size_t bytes) { issued().zeros.push_back(bytes); }
 
 void Units::access(const Accessor& accessor, const Piece& piece, uint64_t pc) {
-  const unsigned size = piece.bytes == 8 ? 8 : 16;
   const unsigned i = cluster_.running();
   const Kind kind = piece.write ? Kind::store : Kind::load;
   Event event{};
-  event.key = Event::make_key(0, pc, kind, size);
-  event.size = static_cast<uint8_t>(size);
   event.kind = kind;
   event.region = cluster_.session.regions.recent(pc);
-  for (uint64_t at = piece.address; at < piece.address + piece.bytes; at += size) {
+  unsigned size = 16;
+  for (uint64_t at = piece.address, end = at + piece.bytes; at < end; at += size) {
+    while (size > end - at) size /= 2;
+    event.key = Event::make_key(0, pc, kind, size);
+    event.size = static_cast<uint8_t>(size);
     if (!event.region || at < event.region->start || at + size > event.region->end)
       event.region = checked_region(cluster_.lane(i), at, size, kind, pc);
     Region& region = *event.region;
