@@ -51,6 +51,7 @@ BROKEN = {
     "a launch with a text as grid": (host('k<<<"one", 1>>>(p, 1);'), 4, "conver|match"),
     "a comment left open": (host("/* k<<<1, 1>>>(p, 1);"), (3, 6), "comment|expected"),
     "a string left open": (HEAD + 'const char* s = "k<<<1, 1>>>;\nint i;\n', 3, LEFT_OPEN),
+    "inline PTX with a string left open": (device('asm("add.u32 %0, %0,\n 1;" : "+r"(p[0]));'), (4, 6), "expected|asm"),
     "a header that is not there": ('#include "no_such_header.cuh"\n', 1, "no_such_header.cuh"),
     "an #error": (HEAD + "#error give the size\n", 3, "give the size"),
     "a failed static_assert": (HEAD + 'static_assert(sizeof(float4) == 12, "a tile of 12");\n', 3, "a tile of 12"),

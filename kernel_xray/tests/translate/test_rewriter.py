@@ -225,6 +225,7 @@ def test_macros_of_a_launch_and_of_clusters_are_expanded():
         ("__launch_bounds__(256, 2, 4)", "launch_bounds(256, 2, 4)"),
         ("__maxnreg__(168)", "max_registers(168)"),
         ("__cluster_dims__(T::kBlocks, 1, 1)", "cluster_dims(T::kBlocks, 1, 1)"),
+        ("__attribute__((cluster_dims(2, 1, 1)))", "cluster_dims(2, 1, 1)"),
         ("__launch_bounds__(384)", ""),
         ("__launch_bounds__(size(1, 2))", ""),
     ],

@@ -10,17 +10,24 @@ is made again with them.
 
 from kernel_xray.translate.edits import Text
 
-CALLS = {"__launch_bounds__": "launch_bounds", "__maxnreg__": "max_registers", "__cluster_dims__": "cluster_dims"}
+CALLS = {
+    "__launch_bounds__": "launch_bounds",
+    "__maxnreg__": "max_registers",
+    "__cluster_dims__": "cluster_dims",
+    "cluster_dims": "cluster_dims",  # __attribute__((cluster_dims(2, 1, 1))), for which __cluster_dims__ stands
+}
 
 
 def rewrite_bounds(text: Text, i: int) -> None:
     """Inserts a call with the attribute at token i where the body of its kernel begins; none for a declaration."""
-    if text.text(i + 1) != "(":
+    attribute = text.text(i - 3) == "__attribute__"
+    if text.text(i + 1) != "(" or not (attribute or text.text(i).startswith("__")):
         return
     last = text.match(i + 1)
     if text.text(i) == "__launch_bounds__" and text.find(i + 2, ",", last) is None:
         return
-    body, end = (text.find(last + 1, mark, text.limit(i)) for mark in "{;")
+    behind = 1 + (text.match(i - 2) if attribute else last)
+    body, end = (text.find(behind, mark, text.limit(i)) for mark in "{;")
     if body is None or (end is not None and end < body):
         return
     bounds = text.source[text.tokens[i + 2].start : text.tokens[last].start]

@@ -97,6 +97,8 @@ class _AsmOperand:
 def _translated(statement: list[Token], macros: Macros) -> str | None:
     """The C++ for the statement; None if it may stay: a compiler barrier."""
     words = [token.text for token in statement]
+    if ")" not in words:
+        raise PtxError("`asm` with a string that its line cuts off")
     inside = statement[words.index("(") + 1 : len(words) - 1 - words[::-1].index(")")]
     template, *sections = _sections(macros.expanded(inside))
     source = _template(template[0] if template else [])
