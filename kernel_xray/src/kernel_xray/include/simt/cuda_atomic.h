@@ -16,8 +16,9 @@
 namespace simt {
 
 inline void atomic_release(::cuda::std::memory_order order) {
-  using namespace ::cuda::std;
-  if (order == memory_order_release || order == memory_order_acq_rel || order == memory_order_seq_cst) traced_release();
+  if (order == ::cuda::std::memory_order_release || order == ::cuda::std::memory_order_acq_rel ||
+      order == ::cuda::std::memory_order_seq_cst)
+    traced_release();
 }
 
 constexpr Scope scope_of(::cuda::thread_scope scope) {
