@@ -28,6 +28,7 @@
 #include <cstdint>
 
 #include <torch/csrc/stable/macros.h>
+#include <torch/headeronly/util/Exception.h>
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__SIMT__)
 #define HOPPER_ASM(...) asm volatile(__VA_ARGS__)

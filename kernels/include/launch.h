@@ -18,6 +18,7 @@
 #include <torch/csrc/stable/macros.h>
 #include <torch/csrc/stable/tensor.h>
 #include <torch/headeronly/core/ScalarType.h>
+#include <torch/headeronly/util/Exception.h>
 
 namespace ladder {
 

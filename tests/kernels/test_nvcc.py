@@ -55,6 +55,31 @@ def together(paths):
     return "\n".join(lines) + "\n"
 
 
+def included(path):
+    """The headers that a file includes, directly or by way of the course's own."""
+    text = path.read_text()
+    found = set(re.findall(r"#include <(.+)>", text))
+    for own in re.findall(r'#include "(.+)"', text):
+        found |= included(next(f for folder in (path.parent, KERNEL_INCLUDE) if (f := folder / own).exists()))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("macro", "header"),
+    [
+        ("STD_TORCH_CHECK", "torch/headeronly/util/Exception.h"),
+        ("STD_CUDA_CHECK", "torch/csrc/stable/macros.h"),
+        ("STABLE_TORCH_LIBRARY", "torch/csrc/stable/library.h"),
+    ],
+)
+def test_a_file_that_uses_a_macro_of_pytorch_includes_its_header(macro, header):
+    """Which of PyTorch's headers include which others differs from version to version."""
+    use = re.compile(rf"\b{macro}(_IMPL|_FRAGMENT)?\(")
+    users = [path for path in (*FILES, *KERNEL_INCLUDE.glob("*.h")) if use.search(path.read_text())]
+    assert users
+    assert not [path.name for path in users if header not in included(path)]
+
+
 def compile_for(text, code, folder, optimised=False):
     """Compiles device code only, by default with few optimisations: PTX for compute_XY, machine code for sm_XY.
 
