@@ -120,7 +120,7 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
     state = RowState();
     hopper::wait(shared.q_full[at_work.stage()], at_work.parity());
     if constexpr (q_in_registers) {
-      load_q<d>(q, shared.q[at_work.stage()], row_of_block + t / 32 * 16);
+      hopper::load_factors<d>(q, shared.q[at_work.stage()], row_of_block + t / 32 * 16);
       release_q();
     }
     return true;

@@ -16,8 +16,9 @@
 // in a ring of two stages. With a row for each key, and P the probabilities, a
 // consumer computes five products for a tile:
 //
-//   S = k @ q^T          dP = v @ grad^T          both from shared memory; the sums are
-//                                                 in registers
+//   S = k @ q^T          dP = v @ grad^T          the sums are in registers; so are k
+//                                                 and v with d = 64, the rest in shared
+//                                                 memory
 //   P = exp2(scale * S - logsumexp)               dS = P * (dP - delta)
 //   grad_v += P @ grad   grad_k += dS @ q         P and dS in registers, as sums lie:
 //                                                 so a factor has to lie
@@ -51,6 +52,9 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
                                         int consumer, const Mask& mask, Scale scale,
                                         float factor) {
   constexpr int queries = kQueriesOfTile<d>;
+  // Rows of queries are read before a wait, so that nothing waits for them after it,
+  // where there are registers for that.
+  constexpr bool early = d == 64 && std::is_same_v<Scale, Scaled>;
   int t = threadIdx.x % kWarpGroup, lane = t % 32, column = lane % 4 * 2;
   int first = consumer * kKeysOfGroup;
   int thread_key = first + t / 32 * 16 + lane / 4;  // the first of two, 8 apart
@@ -62,15 +66,15 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   };
   Range unmasked = queries_of(first, first + kKeysOfGroup - 1);
   float grad_k[d / 2] = {}, grad_v[d / 2] = {};
-  uint64_t k = hopper::descriptor(shared.k, sizeof shared.k[0]),
-           group_k = advanced(k, first * kRowBytes);
-  uint64_t group_v =
-      advanced(hopper::descriptor(shared.v, sizeof shared.v[0]), first * kRowBytes);
+  uint64_t all_k = hopper::descriptor(shared.k, sizeof shared.k[0]);
+  KeyRows<d> k, v;
   PipelineState pipe;
   WorkTile work = shared.work;
   TileIterator& iterator = work.iterator;
 
   hopper::wait(shared.keys_full, 0);
+  k.load(shared.k, first);
+  v.load(shared.v, first);
   for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
     QueryTile<d>& stage = shared.stages[pipe.stage];
     uint64_t q = hopper::descriptor(stage.q, sizeof stage.q[0]);
@@ -82,8 +86,16 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
     for (int from = 0; from < queries; from += kSubtile) {
       float s[kSubtile / 2], dp[kSubtile / 2];
       uint32_t p[kSubtile / 16][4];
-      begin_scores<d>(s, group_k, advanced(q, from * kRowBytes));
-      begin_scores<d>(dp, group_v, advanced(grad, from * kRowBytes));
+      begin_scores<d>(s, k, advanced(q, from * kRowBytes));
+      begin_scores<d>(dp, v, advanced(grad, from * kRowBytes));
+      float2 shift[kSubtile / 8], mean[kSubtile / 8];  // of two queries, for both keys
+      auto load = [&](float2(&to)[kSubtile / 8], const float* rows, int begin,
+                      int end) {
+#pragma unroll
+        for (int i = begin; i < end; ++i)
+          to[i] = *reinterpret_cast<const float2*>(&rows[from + 8 * i + column]);
+      };
+      if constexpr (early) load(shift, stage.logsumexp, 0, kSubtile / 8);
       hopper::wgmma_wait_for<1>(s);
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; ++i) s[i] = scale.of(s[i]);
@@ -101,29 +113,25 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
           }
         }
       }
-      float2 shift, mean;  // of two queries, for both keys
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
-        if (i % 4 == 0)
-          shift =
-              *reinterpret_cast<const float2*>(&stage.logsumexp[from + i * 2 + column]);
-        float first = exp2_approximate(s[i] * scale.scale - shift.x),
-              second = exp2_approximate(s[i + 1] * scale.scale - shift.y);
+        if (!early && i % 4 == 0) load(shift, stage.logsumexp, i / 4, i / 4 + 1);
+        float first = exp2_approximate(s[i] * scale.scale - shift[i / 4].x),
+              second = exp2_approximate(s[i + 1] * scale.scale - shift[i / 4].y);
         p[i / 8][i / 2 % 4] = packed<bfloat16>(first, second);
         s[i] = first * scale.slope(s[i]), s[i + 1] = second * scale.slope(s[i + 1]);
       }
       begin_sum<d>(grad_v, p, advanced(grad, from * kRowBytes));
-
+      if constexpr (early) load(mean, stage.delta, 0, kSubtile / 8);
       hopper::wgmma_wait_for<1>(dp);
       char* row = reinterpret_cast<char*>(
           shared.ds[step % 2][from / 64][first + t / 32 * 16 + lane % 16]);
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
-        if (i % 4 == 0)
-          mean = *reinterpret_cast<const float2*>(&stage.delta[from + i * 2 + column]);
+        if (!early && i % 4 == 0) load(mean, stage.delta, i / 4, i / 4 + 1);
         uint32_t (&four)[4] = ds[from / 16 + i / 8];
-        four[i / 2 % 4] =
-            packed<bfloat16>(s[i] * (dp[i] - mean.x), s[i + 1] * (dp[i + 1] - mean.y));
+        four[i / 2 % 4] = packed<bfloat16>(s[i] * (dp[i] - mean[i / 4].x),
+                                           s[i + 1] * (dp[i + 1] - mean[i / 4].y));
         if (i % 8 == 6) {  // to its place in the swizzled rows
           hopper::store_matrices(row + ((i / 4 - 1 + lane / 16) ^ lane % 8) * 16, four);
         }
@@ -137,7 +145,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
     float grad_q[kSubtile / 2];
     // d = 128: all 64 queries and half of the columns. d = 64: half of the 128 queries
     // and all columns.
-    uint64_t of_ds = hopper::descriptor(shared.ds[step % 2], 16), of_k = k;
+    uint64_t of_ds = hopper::descriptor(shared.ds[step % 2], 16), of_k = all_k;
     uint64_t& halved = d == 128 ? of_k : of_ds;
     halved = advanced(halved, consumer * kKeysOfBlock * kRowBytes);
     hopper::wgmma_fence();

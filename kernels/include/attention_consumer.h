@@ -83,19 +83,6 @@ struct RowState {
   }
 };
 
-// A warp. Its 16 rows of q, from `row` of the block's on, as a factor of wgmma.
-template <int d, int rows>
-__device__ __forceinline__ void load_q(uint32_t (&q)[d / 16][4],
-                                       const bfloat16 (&panels)[d / 64][rows][64],
-                                       int row) {
-  int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int i = 0; i < d; i += 16) {  // TMA has swizzled the rows
-    auto line = reinterpret_cast<const uint4*>(panels[i / 64][row + lane % 16]);
-    load_matrices(q[i / 16], line + ((i % 64 / 8 + lane / 16) ^ lane % 8));
-  }
-}
-
 // A warp group. Begins scores = q @ k^T for its 64 rows of q, in registers or, from
 // row `row` of the block's on, in shared memory.
 template <bool in_registers, typename S>

@@ -161,17 +161,41 @@ __device__ constexpr int columns_at(int i, int rows) {
 }
 __device__ constexpr int rows_at(int i) { return i * 16 * kRowBytes; }
 
-// A warp group. Begins sum = a @ b^T: 64 rows of d columns of the keys' tiles, and 64
-// of a tile of queries.
+// A consumer's 64 rows of k or v. With d = 64 there are registers for them: so products
+// read half as much shared memory.
 template <int d>
-__device__ __forceinline__ void begin_scores(float (&sum)[kSubtile / 2], uint64_t a,
-                                             uint64_t b) {
+struct KeyRows {
+  static constexpr bool in_registers = d == 64;
+  uint32_t factors[d / 16][4];
+  uint64_t descriptor;
+
+  // A warp group. first: the first row.
+  __device__ __forceinline__ void load(const bfloat16 (&tile)[d / 64][kKeysOfBlock][64],
+                                       int first) {
+    if constexpr (in_registers) {
+      hopper::load_factors<d>(factors, tile,
+                              first + threadIdx.x % kWarpGroup / 32 * 16);
+    } else {
+      descriptor =
+          advanced(hopper::descriptor(tile, sizeof tile[0]), first * kRowBytes);
+    }
+  }
+};
+
+// A warp group. Begins sum = a @ b^T, b 64 rows of a tile of queries.
+template <int d>
+__device__ __forceinline__ void begin_scores(float (&sum)[kSubtile / 2],
+                                             const KeyRows<d>& a, uint64_t b) {
   hopper::wgmma_fence();
 #pragma unroll
   for (int i = 0; i < d / 16; ++i) {
-    hopper::wgmma_shared<kSubtile, false, false>(
-        sum, advanced(a, columns_at(i, kKeysOfBlock)),
-        advanced(b, columns_at(i, kQueriesOfTile<d>)), i > 0);
+    uint64_t columns = advanced(b, columns_at(i, kQueriesOfTile<d>));
+    if constexpr (KeyRows<d>::in_registers) {
+      hopper::wgmma_registers<kSubtile, false>(sum, a.factors[i], columns, i > 0);
+    } else {
+      hopper::wgmma_shared<kSubtile, false, false>(
+          sum, advanced(a.descriptor, columns_at(i, kKeysOfBlock)), columns, i > 0);
+    }
   }
   hopper::wgmma_commit();
 }

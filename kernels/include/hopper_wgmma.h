@@ -22,6 +22,7 @@
 #pragma once
 
 #include "hopper.h"
+#include "mma_sync.h"
 
 namespace hopper {
 
@@ -233,5 +234,19 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
 #undef HOPPER_WGMMA_OF
 #undef HOPPER_SHARED
 #undef HOPPER_E4M3
+
+// A warp. 16 rows, from `row` on, of a tile in panels of 64 columns, which TMA has
+// swizzled: a[i] is a factor of wgmma_registers, of 16 columns.
+template <int columns, int rows>
+__device__ __forceinline__ void load_factors(
+    uint32_t (&a)[columns / 16][4], const bfloat16 (&panels)[columns / 64][rows][64],
+    int row) {
+  int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < columns; i += 16) {
+    auto line = reinterpret_cast<const uint4*>(panels[i / 64][row + lane % 16]);
+    ladder::load_matrices(a[i / 16], line + ((i % 64 / 8 + lane / 16) ^ lane % 8));
+  }
+}
 
 }  // namespace hopper
