@@ -54,7 +54,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   constexpr int queries = kQueriesOfTile<d>;
   // Rows of queries are read before a wait, so that nothing waits for them after it,
   // where there are registers for that.
-  constexpr bool early = d == 64 && std::is_same_v<Scale, Scaled>;
+  constexpr bool mean_early = std::is_same_v<Scale, Scaled>,
+                 shift_early = mean_early && d == 64;
   int t = threadIdx.x % kWarpGroup, lane = t % 32, column = lane % 4 * 2;
   int first = consumer * kKeysOfGroup;
   int thread_key = first + t / 32 * 16 + lane / 4;  // the first of two, 8 apart
@@ -95,7 +96,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
         for (int i = begin; i < end; ++i)
           to[i] = *reinterpret_cast<const float2*>(&rows[from + 8 * i + column]);
       };
-      if constexpr (early) load(shift, stage.logsumexp, 0, kSubtile / 8);
+      if constexpr (shift_early) load(shift, stage.logsumexp, 0, kSubtile / 8);
       hopper::wgmma_wait_for<1>(s);
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; ++i) s[i] = scale.of(s[i]);
@@ -115,20 +116,20 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       }
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
-        if (!early && i % 4 == 0) load(shift, stage.logsumexp, i / 4, i / 4 + 1);
+        if (!shift_early && i % 4 == 0) load(shift, stage.logsumexp, i / 4, i / 4 + 1);
         float first = exp2_approximate(s[i] * scale.scale - shift[i / 4].x),
               second = exp2_approximate(s[i + 1] * scale.scale - shift[i / 4].y);
         p[i / 8][i / 2 % 4] = packed<bfloat16>(first, second);
         s[i] = first * scale.slope(s[i]), s[i + 1] = second * scale.slope(s[i + 1]);
       }
       begin_sum<d>(grad_v, p, advanced(grad, from * kRowBytes));
-      if constexpr (early) load(mean, stage.delta, 0, kSubtile / 8);
+      if constexpr (mean_early) load(mean, stage.delta, 0, kSubtile / 8);
       hopper::wgmma_wait_for<1>(dp);
       char* row = reinterpret_cast<char*>(
           shared.ds[step % 2][from / 64][first + t / 32 * 16 + lane % 16]);
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; i += 2) {
-        if (!early && i % 4 == 0) load(mean, stage.delta, i / 4, i / 4 + 1);
+        if (!mean_early && i % 4 == 0) load(mean, stage.delta, i / 4, i / 4 + 1);
         uint32_t (&four)[4] = ds[from / 16 + i / 8];
         four[i / 2 % 4] = packed<bfloat16>(s[i] * (dp[i] - mean[i / 4].x),
                                            s[i + 1] * (dp[i + 1] - mean[i / 4].y));
