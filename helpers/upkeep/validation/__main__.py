@@ -63,6 +63,7 @@ def main(arguments: list[str]) -> int:
         default="counts,bugs,sessions",
         help="parts, separated by commas; counts is also ncu, on a GPU, and then simulator, on any machine",
     )
+    parser.add_argument("--launches", default="", help="a part of the names of the launches to count, in place of all")
     parser.add_argument("--jobs", type=int, default=0, help="simultaneous processes under compute-sanitizer")
     options = parser.parse_args(arguments)
     import torch
@@ -74,7 +75,7 @@ def main(arguments: list[str]) -> int:
         parser.error(f"--only knows {', '.join((*PARTS, *HALVES))}, not {', '.join(sorted(unknown))}")
     if parts != ("simulator",) and not torch.cuda.is_available():
         parser.error("this needs a GPU: PyTorch sees none")
-    return Campaign(options.out, options.jobs).run(parts)
+    return Campaign(options.out, options.jobs, launches=options.launches).run(parts)
 
 
 if __name__ == "__main__":

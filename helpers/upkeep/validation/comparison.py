@@ -27,10 +27,14 @@ Job = tuple[str, tuple[str, ...], bool]  # a tool, the exhibits of one process, 
 
 
 class Campaign:
-    """Writes into the folder `out`; `say` prints a line of progress."""
+    """Writes into the folder `out`; `say` prints a line of progress.
 
-    def __init__(self, out: Path, jobs: int = 0, say: Callable[[str], None] = print):
-        self.out, self.say = out, say
+    launches: a part of the names of the launches to count, in place of all. The others' counts stay in `out`.
+    """
+
+    def __init__(self, out: Path, jobs: int = 0, say: Callable[[str], None] = print, launches: str = ""):
+        self.out, self.say, self.launches = out, say, launches
+        self.cases = [case for case in cases.CASES if launches in case.name]
         self.jobs = jobs or max(2, min(12, (os.cpu_count() or 2) - 2))
         self.errors: list[str] = []
         self.began = time.monotonic()
@@ -75,7 +79,7 @@ class Campaign:
 
         def course(traced: bool) -> list[Callable[[], object]]:
             device = torch.device("cpu") if traced else toolchain.device
-            one_of_each = {case.source: case for case in cases.CASES}.values()
+            one_of_each = {case.source: case for case in self.cases}.values()
             return [functools.partial(case.prepared, device, traced) for case in one_of_each]
 
         work: list[Callable[[], object]] = []
@@ -99,14 +103,15 @@ class Campaign:
         self._write(mine)
 
     def _ncu(self) -> None:
-        gpu_counts.write(self.out, self.machine, ncu.measure(cases.CASES, self.out / "ncu.csv"))
+        counts = ncu.measure(self.cases, self.out / "ncu.csv", self.launches)
+        gpu_counts.write(self.out, self.machine, self.cases, counts)
 
     def _simulator(self) -> list[tuple[counters.Counts | None, counters.Counts | None]]:
         """The counts of each case: of the source, and corrected by SASS."""
-        mine = [self._simulated(case) for case in cases.CASES]
+        mine = [self._simulated(case) for case in self.cases]
         with suppress(RuntimeError):  # what fails, fails again below, where it is told
             machine_code.compile_remembered(self.jobs)
-        corrected = [self._simulated(case, sass=True) for case in cases.CASES]
+        corrected = [self._simulated(case, sass=True) for case in self.cases]
         return list(zip(mine, corrected, strict=True))
 
     def _write(self, mine: list[tuple[counters.Counts | None, counters.Counts | None]]) -> None:
@@ -116,19 +121,33 @@ class Campaign:
             machine = {**machine, "simulator_commit": here}
             self._tell(f"ncu counted commit {machine['commit']}, the simulator {here}: the kernels must be the same")
         records: list[dict] = []
-        for case, (simulator, by_sass) in zip(cases.CASES, mine, strict=True):
+        for case, (simulator, by_sass) in zip(self.cases, mine, strict=True):
             counted = theirs.get(case.name)
             if simulator is None or counted is None:
                 self.errors.append(f"{case.name}: no counts of {'the simulator' if simulator is None else 'ncu'}")
                 continue
             records += counters.records(case, simulator, counted.counts, counted.sass, by_sass)
         document = {"machine": machine, "records": records}
+        if self.launches:
+            document = self._added(records, machine["commit"])
         write_lists(self.out / "xray_vs_ncu.json", document)
         (self.out / "xray_vs_ncu.md").write_text(documents.counts_table(document), encoding="utf-8")
         for heading, launches, agreed, after, _ in documents.summary(document):
             self._tell(f"{heading}: {agreed} of {launches} equal in every counter, {after} once corrected by SASS")
         for line in documents.without_a_row(document):
             self._tell(line)
+
+    def _added(self, records: list[dict], commit: str) -> dict:
+        """The recording in `out` with these records, of another commit, in place of its own."""
+        document = documents.read(self.out / "xray_vs_ncu.json")
+        again = [case.name for case in self.cases]
+        of_case: dict[str, list[dict]] = {case.name: [] for case in cases.CASES}
+        for record in document["records"]:
+            if record["kernel"] not in again:
+                of_case[record["kernel"]].append(record)
+        for record in records:
+            of_case[record["kernel"]].append({**record, "commit": commit})
+        return {**document, "records": [record for its in of_case.values() for record in its]}
 
     def _simulated(self, case: Case, sass: bool = False) -> counters.Counts | None:
         try:

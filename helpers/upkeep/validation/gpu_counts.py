@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 
 from helpers.ladder.results.records import write_lists
-from helpers.upkeep.validation import counted as cases
 from helpers.upkeep.validation import documents, sass
+from helpers.upkeep.validation.case import Case
 from helpers.upkeep.validation.counters import Counts
 
 NAME = "ncu.json"
@@ -22,12 +22,12 @@ class Measured:
     sass: str
 
 
-def write(folder: Path, machine: dict, counts: Sequence[Counts | None]) -> None:
-    """Writes the counts of all cases, in their order; a case without counts is left out."""
+def write(folder: Path, machine: dict, cases: Sequence[Case], counts: Sequence[Counts | None]) -> None:
+    """Writes the counts of the cases, in their order; a case without counts is left out."""
     listings = _listings()
     launches = [
         {"name": case.name, "kernel": c.kernel, "sass": sass.find(listings, c.kernel), "counts": c.values}
-        for case, c in zip(cases.CASES, counts, strict=True)
+        for case, c in zip(cases, counts, strict=True)
         if c is not None
     ]
     write_lists(folder / NAME, {"machine": machine, "launches": launches})

@@ -38,13 +38,13 @@ def command(
     return call(kernels, program, "--cache-control", cache, *more, *as_csv, *counted)
 
 
-def measure(cases: Sequence[Case], log: Path, timeout: float = 300) -> list[Counts | None]:
-    """Counts the cases on the GPU, in a separate process; None for a case whose row has another kernel's name.
+def measure(cases: Sequence[Case], log: Path, only: str = "", timeout: float = 300) -> list[Counts | None]:
+    """Counts the cases, those with `only` in their names, on the GPU; None for one whose row has another kernel's name.
 
     Counters unknown to this version of ncu are left out. Raises NcuError.
     """
     metrics = [name for names in METRICS.values() for name in names]
-    program = [sys.executable, "-m", "helpers.upkeep.validation", "launches"]
+    program = [sys.executable, "-m", "helpers.upkeep.validation", "launches", "--only", only]
     names = sorted({case.kernel for case in cases})
     for _ in range(len(metrics)):
         try:

@@ -229,7 +229,7 @@ def test_measuring_leaves_out_a_counter_that_ncu_does_not_know(monkeypatch, tmp_
     first, second = (call[call.index("--metrics") + 1].split(",") for call in fake.calls)
     assert LD in first and LD not in second and set(first) - set(second) == {LD}
     assert "regex:(micro_global_load_kernel|vector_add_simple_kernel)" in fake.calls[0]
-    assert fake.calls[0][-3:] == ["-m", "helpers.upkeep.validation", "launches"]
+    assert fake.calls[0][-5:] == ["-m", "helpers.upkeep.validation", "launches", "--only", ""]
 
 
 @pytest.mark.parametrize(
@@ -665,7 +665,10 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
     zero = dict.fromkeys(counters.METRICS, 0.0)
     first, second = (counters.simulated(case).values for case in chosen[:2])
 
-    def counts(wanted, log):
+    def counts(wanted, log, only):
+        if only:
+            assert wanted == chosen[1:2]
+            return [Counts({**zero, **second}, "k2")]
         assert wanted == chosen
         return [Counts({**zero, **first}, "k1"), Counts({**zero, **second, "global load requests": 5.0}, "k2"), None]
 
@@ -682,6 +685,10 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
     told = (tmp_path / "xray_vs_ncu.json").read_text()
     assert campaign.Campaign(tmp_path, say=lambda text: None).run(("simulator",)) == 1
     assert (tmp_path / "xray_vs_ncu.json").read_text() == told
+    campaign.Campaign(tmp_path, say=lambda text: None, launches=chosen[1].name).run(("counts",))
+    again = documents.read(tmp_path / "xray_vs_ncu.json")["records"]
+    assert counters.exact(again) == {chosen[0].name: [], chosen[1].name: []}
+    assert [r for r in again if "commit" not in r] == [r for r in records if r["kernel"] == chosen[0].name]
 
 
 @pytest.mark.usefixtures("no_build")
@@ -690,7 +697,7 @@ def test_counts_of_another_commit_are_told(monkeypatch, tmp_path):
     monkeypatch.setattr(campaign.machine_code, "compile_remembered", lambda jobs: None)
     assert campaign.Campaign(tmp_path, say=print).run(("simulator",)) == 1
     assert "--only ncu writes it" in (tmp_path / "errors.log").read_text()
-    gpu_counts.write(tmp_path, {**MACHINE, "commit": "another"}, [])
+    gpu_counts.write(tmp_path, {**MACHINE, "commit": "another"}, [], [])
     said = []
     assert campaign.Campaign(tmp_path, say=said.append).run(("simulator",)) == 0
     assert any("ncu counted commit another, the simulator" in line for line in said)
