@@ -35,7 +35,7 @@ def parse(listing: str) -> dict[str, str]:
 
 
 def find(listings: dict[str, str], kernel: str) -> str:
-    """The listing of the kernel that ncu calls `kernel`: names are compared without parameters and blanks.
+    """The listing of the kernel that ncu calls `kernel`: names are compared without parameters, namespaces and blanks.
 
     c++filt writes a bool of a template as true or false and an enumerator as a cast number; ncu writes both as numbers.
     """
@@ -45,7 +45,7 @@ def find(listings: dict[str, str], kernel: str) -> str:
 
 def _bare(name: str) -> str:
     bare = re.sub(r"\([\w:]+\)(?=-?\d)", "", name).partition("(")[0].replace("void ", "").replace(" ", "")
-    return re.sub(r"\b(?:true|false)\b", lambda found: str(int(found[0] == "true")), bare)
+    return re.sub(r"\b(?:true|false)\b", lambda found: str(int(found[0] == "true")), re.sub(r"\w+::", "", bare))
 
 
 def _run(command: list[str], text: str = "") -> str:

@@ -330,6 +330,8 @@ def test_a_kernel_is_found_by_its_name_before_the_parameters():
     assert sass.find({"void copy<true, 12>(int)": "1 LDGSTS"}, "void copy<0, 12>(int)") == ""
     modes = {"void store<(ladder::Mode)0, 8>(int)": "1 STG", "void store<(ladder::Mode)1, 8>(int)": "2 STG"}
     assert sass.find(modes, "void store<1, 8>(int)") == "2 STG"
+    shapes = {"void attend<ladder::Shape<64, 2>, ladder::Mask>(int)": "1 LDS"}
+    assert sass.find(shapes, "void attend<Shape<64, 2>, Mask>(int)") == "1 LDS"
 
 
 # -- compute-sanitizer -------------------------------------------------------------------------------------------------
