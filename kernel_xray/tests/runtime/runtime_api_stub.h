@@ -22,17 +22,17 @@ Fault::~Fault() = default;
 const char* Fault::what() const noexcept { return message.c_str(); }
 void fault(const char* kind, const std::string& message) { throw Fault(kind, message); }
 void fault(const char* kind, const char* message) { throw Fault(kind, message); }
-void run_launch(const Site&, const Config&, const Closure& closure, unsigned) {
+int run_launch(const Site&, const Config&, const Closure& closure, unsigned) {
   Thread thread{};
   Range alone{&thread, dim3(), 0};
   closure.run(closure.state, alone);
+  return 0;
 }
 Site site_of(const void*, Site site) { return site; }
 int configuration_error(const Site&, const Config& config) { return config.block.x == 0 ? 9 : 0; }
 int start(const Site& site, const Config& config, const Closure& closure) {
   if (int code = configuration_error(site, config)) return code;
-  run_launch(site, config, closure, 0);
-  return 0;
+  return run_launch(site, config, closure, 0);
 }
 
 namespace trace {

@@ -50,9 +50,9 @@ def test_left_alone(source):
     assert rewrite(KERNEL + source) == KERNEL + source
 
 
-def test_a_marked_kernel_brings_its_clusters():
+def test_a_name_that_is_no_kernel_is_not_marked():
     source = "__global__ void __cluster_dims__(2, 1, 1) k(int*);\nvoid* f = (void*)k;\nvoid* g = (void*)j;"
-    assert rewrite(source) == source.replace("(void*)k", '(void*)::simt::known("k", k, ::dim3(2, 1, 1))')
+    assert rewrite(source) == source.replace("(void*)k", f"(void*){marked('k')}")
 
 
 HELD = "struct S { void (*member)(float*); };\n"

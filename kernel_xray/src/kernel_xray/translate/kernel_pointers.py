@@ -38,14 +38,10 @@ BEGINNINGS = frozenset(("(", "reinterpret_cast", *_LAUNCHES))  # the words of wh
 
 
 class KernelPointers:
-    """Marks the kernels of one text.
+    """Marks the kernels of one text, of which `kernels` has all names."""
 
-    clusters   kernel -> the dimensions of its clusters
-    kernels    the names of all kernels
-    """
-
-    def __init__(self, text: Text, clusters: dict[str, str], kernels: set[str]):
-        self.text, self.clusters, self.kernels = text, clusters, kernels
+    def __init__(self, text: Text, kernels: set[str]):
+        self.text, self.kernels = text, kernels
         self.marked: set[int] = set()
 
     def visit(self, i: int) -> None:
@@ -87,8 +83,7 @@ class KernelPointers:
         spelled = "nullptr" if pointer else literal(text, first, text.source[start:end])
         start = text.tokens[first].start
         text.replace_span(start, start, f"::simt::known({spelled}, ")
-        cluster = f", ::dim3({self.clusters[name]})" if name in self.clusters else ""
-        text.replace_span(end, end, f"{cluster})")
+        text.replace_span(end, end, ")")
 
 
 def _after_cast(text: Text, i: int) -> int | None:

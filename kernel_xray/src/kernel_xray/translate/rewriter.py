@@ -84,7 +84,7 @@ def rewrite(
     macros = macros or Macros([source])
     declared, shared = Declared.of(text, kernels or {}), shared_words(text)
     members = member_templates(source)
-    pointers = KernelPointers(text, declared.clusters, declared.named)
+    pointers = KernelPointers(text, declared.named)
     device_until = -1  # index of the brace that closes the innermost device function
     scopes = Scopes()
     parameters: set[str] = set()  # of the macro whose body is being rewritten

@@ -25,6 +25,11 @@ void by_pointer(Kernel kernel, int* size) {
   told(size);
 }
 
+template <typename Kernel>
+void by_pointer_in(cudaStream_t stream, Kernel kernel, int blocks) {
+  kernel<<<blocks, 32, 0, stream>>>(nullptr);
+}
+
 int main() {
   int* size;
   cudaMallocManaged(&size, sizeof(int));
@@ -48,4 +53,18 @@ int main() {
   auto fits_not = [](auto launched) { launched<<<3, 32>>>(nullptr); };
   fits_not(four);
   printf("%s", cudaGetErrorName(cudaGetLastError()));
+
+  // A launch through a pointer returns what is wrong, and so does the graph that holds one.
+  void* arguments[] = {&size};
+  const void* addresses[] = {(void*)four, (void*)sized<2>};
+  for (const void* address : addresses)
+    for (int blocks : {8, 3}) {
+      const cudaError_t error = cudaLaunchKernel(address, blocks, 32, arguments);
+      printf(" %d%d", error, error == cudaGetLastError()), error ? void() : (printf("/"), told(size));
+    }
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  by_pointer_in(stream, four, 3);
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&work, graph, 0);
+  printf(" %d", cudaGraphLaunch(work, stream));
 }

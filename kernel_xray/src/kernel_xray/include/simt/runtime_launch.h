@@ -104,7 +104,7 @@ Closure make_closure(const void* kernel, void** arguments) {
   return make_closure<Parameters...>(kernel, arguments, std::index_sequence_for<Parameters...>());
 }
 
-SIMT_API void register_kernel(const void* kernel, const char* name, dim3 cluster, bool traced, MakeClosure make);
+SIMT_API void register_kernel(const void* kernel, const char* name, bool traced, MakeClosure make);
 
 struct ConfigAt {  // a launch's configuration, and its place in the source
   const cudaLaunchConfig_t* config;
@@ -121,13 +121,13 @@ SIMT_API cudaError_t launch_closure(const ConfigAt& at, const void* kernel, cons
 // Remembers how to launch the kernel of this name and address, and returns the address. With a null name it keeps the
 // one that it may have had.
 template <typename... Parameters>
-auto known(const char* name, void (*kernel)(Parameters...), dim3 cluster = {}) {
-  detail::register_kernel(reinterpret_cast<const void*>(kernel), name, cluster, Site{}.traced,
+auto known(const char* name, void (*kernel)(Parameters...)) {
+  detail::register_kernel(reinterpret_cast<const void*>(kernel), name, Site{}.traced,
                           &detail::make_closure<Parameters...>);
   return kernel;
 }
 template <typename T>
-T known(const char*, T other, dim3 = {}) {  // not a kernel: the address of one that has passed before
+T known(const char*, T other) {  // not a kernel: the address of one that has passed before
   return other;
 }
 

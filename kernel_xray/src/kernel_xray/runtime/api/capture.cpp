@@ -107,10 +107,8 @@ std::optional<int> capture_launch(const Site& site, const Config& config, const 
     const std::lock_guard<std::mutex> lock(mutex);
     if (!is_legacy(config.stream) && !capture_of(config.stream)) return std::nullopt;
   }
-  return record(config.stream, cudaGraphNodeTypeKernel, [launch = StoredLaunch(site, config, closure)] {
-    launch.run();
-    return cudaSuccess;
-  });
+  return record(config.stream, cudaGraphNodeTypeKernel,
+                [launch = StoredLaunch(site, config, closure)] { return static_cast<cudaError_t>(launch.run()); });
 }
 
 bool invalidate_capture(cudaStream_t stream) {

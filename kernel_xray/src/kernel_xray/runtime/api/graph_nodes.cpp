@@ -25,10 +25,7 @@ Made kernel(const detail::KernelNodeAt& at) {
   if (cudaError_t error = prepare_launch({&config, at.file, at.line}, p->func, p->kernelParams, false, launch))
     return {error, {}};
   if (int code = configuration_error(launch->site(), launch->config())) return {static_cast<cudaError_t>(code), {}};
-  return {cudaSuccess, [launch = *launch] {
-            launch.run();
-            return cudaSuccess;
-          }};
+  return {cudaSuccess, [launch = *launch] { return static_cast<cudaError_t>(launch.run()); }};
 }
 
 Made memcpy_3d(const cudaMemcpy3DParms* p) {

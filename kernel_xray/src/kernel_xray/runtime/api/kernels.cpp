@@ -12,7 +12,6 @@ namespace {
 
 struct Kernel {
   const char* name = "a kernel";
-  dim3 cluster{};
   bool traced = false;
   detail::MakeClosure make = nullptr;
 };
@@ -66,7 +65,7 @@ cudaError_t describe(const detail::ConfigAt& at, const void* kernel, Site& site,
   if (!given || (given->numAttrs && !given->attrs)) return failed(cudaErrorInvalidValue);
   if (!kernel) return failed(cudaErrorInvalidDeviceFunction);
   const Kernel known = find(kernel);
-  site = site_of(kernel, {known.name, at.file, at.line, kernel, known.cluster});
+  site = site_of(kernel, {known.name, at.file, at.line, kernel});
   site.traced = known.traced;
   config = {given->gridDim, given->blockDim, given->dynamicSmemBytes, given->stream};
   return apply_attributes(*given, site, config) ? cudaSuccess : failed(cudaErrorNotSupported);
@@ -94,14 +93,12 @@ cudaError_t prepare_launch(const detail::ConfigAt& at, const void* kernel, void*
 
 namespace detail {
 
-void register_kernel(const void* kernel, const char* name, dim3 cluster, bool traced, MakeClosure make) {
+void register_kernel(const void* kernel, const char* name, bool traced, MakeClosure make) {
   const std::lock_guard<std::mutex> lock(known_kernels().mutex);
   Kernel& known = known_kernels().known[kernel];
   known.make = make;
   known.traced = traced;
-  if (!name) return;
-  known.name = name;
-  known.cluster = cluster;
+  if (name) known.name = name;
 }
 
 cudaError_t launch_pointer(const ConfigAt& at, const void* kernel, void** arguments, bool cooperative) {

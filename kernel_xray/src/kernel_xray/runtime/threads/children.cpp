@@ -47,7 +47,8 @@ void Children::run() {
 
 void Children::run(std::vector<Child>& children) {
   std::stable_sort(children.begin(), children.end(), [](const Child& a, const Child& b) { return a.block < b.block; });
-  for (const Child& child : children) child.launch.run(depth_ + 1);
+  for (const Child& child : children)
+    if (const int code = child.launch.run(depth_ + 1)) set_last_error(code);
 }
 
 void check_kept_pointer(const volatile void* pointer) {

@@ -173,17 +173,17 @@ int configuration_error(const Site& site, const Config& c) {
 
 namespace {
 // The launch again, in the clusters that the kernel's first thread has named: nothing has run but its beginning.
-void run_in_clusters(Site site, const std::string& dimensions, const Config& config, const Closure& closure,
-                     unsigned depth) {
+int run_in_clusters(Site site, const std::string& dimensions, const Config& config, const Closure& closure,
+                    unsigned depth) {
   std::sscanf(dimensions.c_str(), "%u %u %u", &site.cluster.x, &site.cluster.y, &site.cluster.z);
-  if (int code = configuration_error(site, config)) return set_last_error(code);
-  run_launch(site, config, closure, depth);
+  if (int code = configuration_error(site, config)) return code;
+  return run_launch(site, config, closure, depth);
 }
 }  // namespace
 
-void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth) {
+int run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth) {
   const bool traced = site.traced && trace::Session::active();
-  if (std::string why = refused(site, config, traced); !why.empty()) return raise({"unsupported", why});
+  if (std::string why = refused(site, config, traced); !why.empty()) return raise({"unsupported", why}), 0;
   Children children(depth);
   const Job job{&site, config, closure.run, closure.state, &children};
   if (!traced) trace::forget_kernel_before();
@@ -193,8 +193,11 @@ void run_launch(const Site& site, const Config& config, const Closure& closure, 
     return run_in_clusters(site, fault.message, config, closure, depth);
   }
   std::fflush(stdout);  // device printf appears when its launch ends
-  if (!fault.kind.empty()) return raise(fault);
-  children.run();
+  if (fault.kind.empty())
+    children.run();
+  else
+    raise(fault);
+  return 0;
 }
 
 int start(const Site& site, const Config& config, const Closure& closure) {
@@ -207,8 +210,7 @@ int start(const Site& site, const Config& config, const Closure& closure) {
   StreamWatch::current().launch(site, config.stream);
   if (capturing())
     if (const auto answer = capture_launch(site, config, closure)) return *answer;
-  run_launch(site, config, closure, 0);
-  return 0;
+  return run_launch(site, config, closure, 0);
 }
 
 Site site_of(const void* function, Site site) {

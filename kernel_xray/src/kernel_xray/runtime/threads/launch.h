@@ -14,8 +14,9 @@ int start(const Site& site, const Config& config, const Closure& closure);
 // The cudaError_t of the first limit that a launch violates; 0 if it is valid.
 int configuration_error(const Site& site, const Config& config);
 
-// Runs a valid launch. `depth`: of kernels that launch kernels; 0 for the host's.
-void run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth);
+// Runs a valid launch. `depth`: of kernels that launch kernels; 0 for the host's. Returns 0, or the cudaError_t of a
+// grid that does not suit the clusters that only the kernel names.
+int run_launch(const Site& site, const Config& config, const Closure& closure, unsigned depth);
 
 // A launch that runs later, perhaps several times. It owns its arguments.
 class StoredLaunch {
@@ -28,7 +29,7 @@ class StoredLaunch {
     state_.reset(closure_.state, closure_.destroy);
   }
   int start() const { return simt::start(site_, config_, closure_); }
-  void run(unsigned depth = 0) const { run_launch(site_, config_, closure_, depth); }
+  int run(unsigned depth = 0) const { return run_launch(site_, config_, closure_, depth); }
   const Site& site() const { return site_; }
   const Config& config() const { return config_; }
 
