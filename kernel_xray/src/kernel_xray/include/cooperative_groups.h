@@ -1,10 +1,10 @@
 // cooperative_groups.h: thread blocks, tiles of a warp, coalesced groups.
 //
 // Supported: this_thread_block(), tiled_partition by 1 to 32 threads (static and dynamic), coalesced_threads(),
-// binary_partition, labeled_partition, this_cluster() with the shared memory of its other blocks, and this_grid(), with its barrier in kernels that
-// cudaLaunchCooperativeKernel launched. Not supported: tiles of more than a warp. barrier_arrive() does nothing here and
-// barrier_wait() is the whole barrier: it also orders what threads do between the two, which a GPU does not, and a token
-// that is never waited for does no harm.
+// binary_partition, labeled_partition, this_cluster() with the shared memory of its other blocks, and this_grid(), with
+// its barrier in kernels that cudaLaunchCooperativeKernel launched. Not supported: tiles of more than a warp.
+// barrier_arrive() of a block or a grid does nothing here and barrier_wait() is the whole barrier: it also orders what
+// threads do between the two, which a GPU does not, and a token that is never waited for does no harm.
 // cooperative_groups/reduce.h, scan.h and memcpy_async.h add the collectives.
 #pragma once
 
@@ -109,7 +109,7 @@ class cluster_group {
  public:
   static void sync() { ::simt::cluster_barrier(); }
   struct arrival_token {};
-  static arrival_token barrier_arrive() { return {}; }
+  static arrival_token barrier_arrive() { return ::simt::cluster_arrive(), arrival_token(); }
   static void barrier_wait(arrival_token&&) { sync(); }
   static void barrier_wait() { sync(); }
   static unsigned block_rank() { return ::simt::cluster_rank(); }

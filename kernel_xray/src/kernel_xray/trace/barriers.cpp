@@ -21,8 +21,17 @@ int Barriers::block(Vote vote, int predicate, const void* site) {
   return barrier.answer_to(vote);
 }
 
+void Barriers::cluster_arrive() {
+  const unsigned i = cluster_.running();
+  Split& barrier = cluster_barrier_;
+  if (barrier.arrived[i] > barrier.phase) return;
+  barrier.arrived[i] = barrier.phase + 1;
+  clocks_.full(i).release(barrier.arriving);
+  clocks_.tick(i);
+}
+
 void Barriers::cluster(const void* site) {
-  clocks_.expand();
+  if (!cluster_barrier_.arrived[cluster_.running()]) cluster_arrive();
   cluster_.suspend(Waiting::cluster, site);
 }
 
@@ -37,6 +46,10 @@ void Barriers::begin_cluster() {
   for (unsigned rank = 0; rank < cluster_.worker.cluster_blocks; ++rank)
     for (Named& barrier : named_[rank])
       if (barrier.threads) barrier = {};
+  Split& barrier = cluster_barrier_;
+  std::fill_n(barrier.arrived.begin(), cluster_.count, 0);
+  barrier.phase = 0;
+  barrier.arriving = barrier.released = {};
   std::fill_n(asked_.begin(), cluster_.warps(), Asked{});
   at_first_ = 0;
 }
@@ -158,12 +171,25 @@ void Barriers::film_barrier(unsigned begin, unsigned end) {
 }
 
 bool Barriers::open_cluster() {
-  for (unsigned i = 0; i < cluster_.count; ++i)
-    if (!cluster_.threads[i].exited && !cluster_.waits(i, Waiting::cluster)) return false;
-  clocks_.group_barrier(0, cluster_.count);
-  for (unsigned i = 0; i < cluster_.count; ++i)
-    if (!cluster_.threads[i].exited) cluster_.release(i);
-  return true;
+  Split& barrier = cluster_barrier_;
+  bool all = true, opened = false;
+  for (unsigned i = 0; i < cluster_.count && all; ++i)
+    all = cluster_.threads[i].exited || barrier.arrived[i] > barrier.phase;
+  if (all) {
+    for (unsigned i = 0; i < cluster_.count; ++i)
+      if (barrier.arrived[i] <= barrier.phase) clocks_.full(i).release(barrier.arriving);  // it has ended
+    barrier.released = std::move(barrier.arriving);
+    barrier.arriving = {};
+    ++barrier.phase;
+  }
+  for (unsigned i = 0; i < cluster_.count; ++i) {
+    if (!cluster_.waits(i, Waiting::cluster) || barrier.arrived[i] > barrier.phase) continue;
+    clocks_.acquire(i, barrier.released);
+    barrier.arrived[i] = 0;
+    cluster_.release(i);
+    opened = true;
+  }
+  return opened;
 }
 
 bool Barriers::open_warp_groups() {

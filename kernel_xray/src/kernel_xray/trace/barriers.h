@@ -22,6 +22,7 @@ class Barriers {
 
   // On the fibre of the calling thread.
   int block(Vote vote, int predicate, const void* site);
+  void cluster_arrive();
   void cluster(const void* site);
   void warp_group(const void* site);
   void named(unsigned id, unsigned threads, const void* site);
@@ -42,6 +43,12 @@ class Barriers {
     unsigned count = 0, threads = 0;
     ProxyClocks clocks;
   };
+  struct Split {  // the cluster's barrier: threads may arrive at it and wait for the others later
+    unsigned phase = 0;
+    // In which phase, plus one, a thread has arrived without having passed the barrier; or 0.
+    std::vector<unsigned> arrived = std::vector<unsigned>(kMaxClusterThreads);
+    ProxyClocks arriving, released;  // what threads knew when they arrived: in this phase, and in the one before
+  };
   struct Asked {                // for registers, by a warp
     unsigned registers = 0;     // a thread; 0: for none
     uint64_t increased_at = 0;  // the program counter of its setmaxnreg.inc, or 0
@@ -59,6 +66,7 @@ class Barriers {
   Cluster& cluster_;
   Clocks& clocks_;
   Named named_[kMaxClusterBlocks][kNamedBarriers];
+  Split cluster_barrier_;
   unsigned at_first_ =
       0;  // registers of a thread when its kernel begins; 0: nvcc does not know, and ignores setmaxnreg
   std::vector<Asked> asked_ = std::vector<Asked>(kMaxClusterThreads / kWarpSize);  // by warp

@@ -35,7 +35,7 @@ class Clocks {
 
   // Barriers. Lane numbers of a mask are relative to `first`; further threads always take part.
   void block_barrier(unsigned rank);
-  void group_barrier(unsigned first, unsigned count);  // of a cluster or a warp group
+  void group_barrier(unsigned first, unsigned count);  // of a block or a warp group
   void warp_barrier(unsigned warp, unsigned lanes);
 
   // One thread's synchronisation through mbarriers and units.

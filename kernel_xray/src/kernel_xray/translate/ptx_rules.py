@@ -221,7 +221,7 @@ _RULES = """
 2 bar.arrive|bar.cta.arrive|barrier.arrive|barrier.cta.arrive ~aligned? = bar_arrive
 3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .popc ~u32 = bar_red
 3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .and|or ~pred = bar_red
-0 barrier.cluster.arrive ~release|relaxed? ~aligned? = nothing
+0 barrier.cluster.arrive ~release|relaxed? ~aligned? = cluster_arrive
 0 barrier.cluster.wait ~acquire? ~aligned? = cluster_wait
 1 nanosleep ~u32
 0 trap|brkpt|exit

@@ -152,10 +152,12 @@ enum class Collective {
 SIMT_CONVERGENT SIMT_API uint64_t warp_collective(Collective what, unsigned mask, uint64_t value, unsigned operand = 0);
 // The lanes of this warp that have not exited and could run together with this one.
 SIMT_CONVERGENT SIMT_API unsigned active_mask();
-SIMT_API void yield_thread();                        // lets the other threads of the block run (__nanosleep)
-SIMT_API void let_others_run();                      // likewise, outside of an X-ray, which switches by itself
-[[noreturn]] SIMT_API void exit_thread();            // ends this thread; its destructors do not run
-SIMT_CONVERGENT SIMT_API void cluster_barrier();     // over all threads of the cluster that have not exited
+SIMT_API void yield_thread();                     // lets the other threads of the block run (__nanosleep)
+SIMT_API void let_others_run();                   // likewise, outside of an X-ray, which switches by itself
+[[noreturn]] SIMT_API void exit_thread();         // ends this thread; its destructors do not run
+SIMT_CONVERGENT SIMT_API void cluster_barrier();  // over all threads of the cluster that have not exited
+// Arrives at the cluster's barrier without waiting: this thread's next cluster_barrier() waits for those who have not.
+SIMT_API void cluster_arrive();
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
 // Barrier `id`, 0 to 15, of the block for this number of threads; those who arrive at it do not wait.
 SIMT_CONVERGENT SIMT_API void named_barrier(unsigned id, unsigned threads);

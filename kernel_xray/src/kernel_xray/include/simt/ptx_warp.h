@@ -3,7 +3,8 @@
 // Deviations from CUDA: %smid is the block's number modulo %nsmid, the imaginary device's 108 SMs (device_types.h).
 // Clocks count host time: %clock as clock64() does, %globaltimer in nanoseconds. A barrier without a
 // number of threads, and barrier 0 for all of them, is __syncthreads, whatever its number; bar.red too.
-// barrier.cluster.arrive does nothing, and barrier.cluster.wait is the whole barrier.
+// barrier.cluster.arrive with .relaxed releases what the thread has done, too, and barrier.cluster.wait of a thread that
+// has not arrived arrives.
 #pragma once
 
 #include "ptx_memory.h"
@@ -179,6 +180,7 @@ SIMT_PTX_BARRIER(and, bool, __syncthreads_and)
 SIMT_PTX_BARRIER(or, bool, __syncthreads_or)
 #undef SIMT_PTX_BARRIER
 
+SIMT_PTX_CALL(cluster_arrive, cluster_arrive())
 SIMT_PTX_CALL(cluster_wait, cluster_barrier())
 SIMT_PTX_CALL(griddepcontrol_wait, wait_for_kernel_before())
 SIMT_PTX_CALL(griddepcontrol_launch_dependents, let_next_kernel_begin())

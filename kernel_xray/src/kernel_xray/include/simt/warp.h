@@ -12,6 +12,9 @@
 // ---------------------------------------------------------------------------------------------------------------
 // The block
 
+inline void __cluster_barrier_arrive() { ::simt::cluster_arrive(); }
+inline void __cluster_barrier_arrive_relaxed() { ::simt::cluster_arrive(); }
+inline void __cluster_barrier_wait() { ::simt::cluster_barrier(); }
 inline void __syncthreads() { ::simt::block_barrier(::simt::Vote::sync, 0); }
 inline int __syncthreads_count(int predicate) { return ::simt::block_barrier(::simt::Vote::count, predicate); }
 inline int __syncthreads_and(int predicate) { return ::simt::block_barrier(::simt::Vote::all, predicate); }

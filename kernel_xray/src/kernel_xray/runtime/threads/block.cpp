@@ -142,6 +142,7 @@ Range Worker::start(FibreThread& thread) {
   thread.self = {index, &geometry, i};
   thread.waiting = FibreThread::Waiting::no;
   thread.exited = false;
+  thread.arrived = 0;
   thread.next = nullptr;
   running = &thread;
   current_thread = &thread.self;
@@ -182,6 +183,7 @@ void Worker::exit_thread(FibreThread& thread) {
   warps_[warp].alive &= ~(1u << (thread.self.linear % kWarpSize));
   if (warps_[warp].waiting) recheck_collectives(warp);  // collectives do not wait for exited lanes
   if (block.alive && block.barrier.count == block.alive) release(block.barrier);
+  if (thread.arrived == cluster_barrier_.phase + 1) --cluster_barrier_.count;
   if (alive_ && cluster_barrier_.count == alive_) release(cluster_barrier_);
 }
 
@@ -233,7 +235,7 @@ void Worker::yield() {
 
 void Worker::release(BarrierQueue& barrier) {
   for (FibreThread* t = barrier.head; t; t = t->next) t->waiting = FibreThread::Waiting::no;
-  ready_.append(barrier.head, barrier.tail);
+  if (barrier.head) ready_.append(barrier.head, barrier.tail);
   barrier.open();
 }
 
@@ -244,8 +246,19 @@ int Worker::barrier(Vote vote, int predicate) {
   return block.barrier.answer_to(vote);  // valid until all threads reach the next barrier
 }
 
+void Worker::cluster_arrive() {
+  leave_range();
+  const unsigned phase = cluster_barrier_.phase + 1;
+  if (running->arrived == phase) return;
+  running->arrived = phase;
+  if (++cluster_barrier_.count == alive_) release(cluster_barrier_);
+}
+
 void Worker::cluster_barrier() {
   leave_range();
+  const unsigned arrived = std::exchange(running->arrived, 0);
+  if (arrived && arrived <= cluster_barrier_.phase) return;  // it has opened since
+  if (arrived) --cluster_barrier_.count;                     // wait_at counts it again
   wait_at(cluster_barrier_, 0, alive_);
 }
 

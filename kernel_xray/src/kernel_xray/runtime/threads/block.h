@@ -60,7 +60,8 @@ struct FibreThread {
     turn,   // until its recorded events have been replayed
   } waiting;
   bool exited;
-  Collective what;  // the collective that it waits in, its mask, operand, value and answer
+  unsigned arrived;  // in which phase, plus one, it has arrived at the cluster's barrier without waiting yet; or 0
+  Collective what;   // the collective that it waits in, its mask, operand, value and answer
   unsigned mask, operand;
   uint64_t value, answer;
 };
@@ -79,10 +80,11 @@ struct Queue {  // of threads, linked by `next`
 };
 
 struct BarrierQueue : Queue {      // the threads waiting at a barrier
-  unsigned count = 0, trues = 0;   // threads waiting; those whose predicate holds
+  unsigned count = 0, trues = 0;   // threads that have arrived; those whose predicate holds
   unsigned total = 0, answer = 0;  // the same two when it last opened
+  unsigned phase = 0;              // how often it has opened
 
-  void open() { *this = {{}, 0, 0, count, trues}; }
+  void open() { *this = {{}, 0, 0, count, trues, phase + 1}; }
   int answer_to(Vote vote) const {
     if (vote == Vote::count) return static_cast<int>(answer);
     return vote == Vote::all ? answer == total : vote == Vote::any && answer != 0;
@@ -170,6 +172,7 @@ class Worker {
 
   // The device side, called on a fibre.
   int barrier(Vote vote, int predicate);
+  void cluster_arrive();
   void cluster_barrier();
   void warp_group_barrier();
   void named_barrier(unsigned id, unsigned threads, bool waits);

@@ -19,6 +19,7 @@ void Worker::park(Parked& to) {
   to.warps.assign(warps_, warps_ + (count_ + kWarpSize - 1) / kWarpSize);
   to.blocks.assign(blocks, blocks + cluster_blocks);
   to.barrier = grid_barrier_;
+  to.cluster_barrier = cluster_barrier_;
   to.alive = alive_;
   to.free_stacks = free_stacks_;
   to.stacks.clear();
@@ -38,6 +39,7 @@ void Worker::unpark(const Parked& from) {
   std::copy(from.warps.begin(), from.warps.end(), warps_);
   std::copy(from.blocks.begin(), from.blocks.end(), blocks);
   grid_barrier_ = from.barrier;
+  cluster_barrier_ = from.cluster_barrier;
   alive_ = from.alive;
   free_stacks_ = from.free_stacks;
   const char* saved = from.stacks.data();

@@ -22,7 +22,7 @@ struct Parked {  // a cluster that waits at the grid's barrier
   std::vector<FibreThread> threads;
   std::vector<Warp> warps;
   std::vector<Block> blocks;
-  BarrierQueue barrier;
+  BarrierQueue barrier, cluster_barrier;
   unsigned alive;
   std::vector<unsigned> free_stacks;
   std::vector<char> stacks, shared;

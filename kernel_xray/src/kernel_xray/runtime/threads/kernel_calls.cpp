@@ -73,9 +73,16 @@ void* shared_dynamic() {
 void cluster_barrier() {
   Worker& worker = device_side("a cluster's barrier");
   if (trace::in_traced_block())
-    trace::Call()->barriers.cluster(__builtin_return_address(0));
+    trace::OrderedCall(__builtin_return_address(0))->barriers.cluster(__builtin_return_address(0));
   else
     worker.cluster_barrier();
+}
+void cluster_arrive() {
+  Worker& worker = device_side("a cluster's barrier");
+  if (trace::in_traced_block())
+    trace::OrderedCall(__builtin_return_address(0))->barriers.cluster_arrive();
+  else
+    worker.cluster_arrive();
 }
 void grid_barrier() {
   Worker& worker = device_side("grid.sync()");
@@ -84,7 +91,7 @@ void grid_barrier() {
           "grid.sync() in a kernel that was launched with <<<>>>: only cudaLaunchCooperativeKernel "
           "starts all blocks of a grid together");
   if (trace::in_traced_block())
-    trace::Call()->barriers.cluster(__builtin_return_address(0));
+    trace::OrderedCall(__builtin_return_address(0))->barriers.cluster(__builtin_return_address(0));
   else
     worker.grid_barrier();
 }
