@@ -2,12 +2,26 @@
 #include <cstdio>
 #define FENCE() asm volatile("wgmma.fence.unknown;\n" ::: "memory")
 __global__ void k(int* p) {
+  int seven;
+  asm("{\n"
+#if __CUDACC_VER_MAJOR__ < 9 || defined(FENCE_UNKNOWN)
+      "wgmma.fence.unknown;\n"
+#else
+      ".reg .u32 three;\n"
+#ifdef FENCE
+      "mov.u32 three, 3;\n"
+#endif
+      "add.u32 %0, %1, three;\n"
+#endif
+      "}"
+      : "=r"(seven)
+      : "r"(4));
   if (*p == 1)
     asm volatile("tensormap.replace [%0];" ::"l"(p));  // <- replace
   else if (*p == 2)
-    FENCE();  // <- unknown
+    FENCE();               // <- unknown
   if (*p == 3) __brkpt();  // <- break
-  *p = 7;
+  *p = seven;
 }
 int main(int argc, char**) {
   int* p;

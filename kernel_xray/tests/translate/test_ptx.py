@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from simt_programs import CASES, line_marked, load_cases
+from translations import last_line
 
 import kernel_xray
 from kernel_xray import UnsupportedError, load_inline, xray
@@ -224,6 +225,42 @@ def test_refused(reason):
     (sentence,) = re.findall(rf'_Pragma\("GCC error \\"{REFUSAL}(.*?)\\""\)', text)
     assert reason in f"{sentence};" and sentence.endswith("(#ifdef __SIMT__)")
     assert "simt/ptx.h" not in text
+
+
+BRANCHES = """\
+void f(int x) {
+  asm volatile("bar.sync 0;"
+#if A
+               "membar.gl;"
+#ifdef __CUDACC__
+               "nop;"
+#endif
+#elif B
+               "exit;"
+#endif
+               ::: "memory"); g(x);
+#if A
+  h();
+#endif
+}"""
+
+
+def test_the_preprocessor_chooses_among_branches_in_a_statement():
+    text = rewrite(BRANCHES).removeprefix(HEAD)
+    kept = [re.sub(r".*not_translated.*", "nop", line) for line in text.split("\n")]
+    kept = [re.sub(r"__extension__.*", " ".join(re.findall(r"op_(\w+)", line)), line) for line in kept if line.strip()]
+    directives = (
+        "# if A,# ifdef __SIMTCC__,nop,# else,bar_sync fence,#endif,# elif B,bar_sync exit,# else,bar_sync,#endif"
+    )
+    begin = kept.index("# if A")
+    assert [line for line in kept[begin:-6] if line != "#line 2"] == directives.split(",")
+    assert kept[-5:] == ["; g(x);", "#if A", "  h();", "#endif", "}"]
+    assert last_line(text) == last_line(BRANCHES)
+
+
+def test_a_statement_that_ends_in_a_branch_is_refused():
+    text = rewrite('void f() {\n  asm("bar.sync 0;"\n#if A\n);\n#else\n"exit;");\n#endif\n}')
+    assert f'GCC error \\"{REFUSAL}inline PTX that ends in a branch of an #if' in text
 
 
 @pytest.mark.skipif(kernel_xray.target == "gpu", reason="ptxas refuses it")

@@ -213,7 +213,12 @@ def test_macros_of_a_launch_and_of_clusters_are_expanded():
     assert "::simt::Config( 1 , 2 )" in rewrite("#define WITH(k, given) k<<<1, 2>>> given\nWITH(a, (x));")
     pairs, kernel = "#define PAIRS __cluster_dims__(2)\n", "__global__ void PAIRS k() {}\n"
     assert "cluster_dims(2);" in rewrite(pairs + kernel)
-    assert "cluster_dims(2);" not in rewrite(f"#if X\n{pairs}#else\n#define PAIRS\n#endif\n{kernel}")
+    branches = rewrite(f"#if X\n{pairs}#else\n#define PAIRS\n#endif\n#ifdef PAIRS\n#endif\n{kernel}")
+    assert "cluster_dims(2);" not in branches and "{ ::simt::cluster_dims(simt_clusters_of_PAIRS);}" in branches
+    for definition, line, clusters in ((pairs[:-1], 3, 2), ("#define PAIRS", 5, 1)):
+        name = "simt_clusters_of_PAIRS"
+        assert f"{definition}\n#undef {name}\n#define {name} {clusters}\n#line {line}\n" in branches
+    assert "\n#ifdef PAIRS\n" in branches
     assert "cluster_dims(2);" in rewrite("#define KERNEL(name) __global__ void __cluster_dims__(2) name() {}\n")
 
 

@@ -115,8 +115,8 @@ def test_bytes_of_a_string_stay(tmp_path):
 def test_a_kernel_runs_in_its_clusters_whatever_launches_it():
     for traced in (False, True):
         ended = kernel_xray.program(STRANGERS / "clusters.cu", traced=traced)
-        assert ended.stdout == "2 2 4 8 1 4 2 1 2 4 4 cudaErrorInvalidClusterSize 01/4  9121 01/2  9121 912"
-    assert not ended.report.faults and [launch.blocks for launch in ended.report.launches] == [8] * 13
+        assert ended.stdout == "2 2 4 8 1 4 2 1 8 1 2 4 4 cudaErrorInvalidClusterSize 01/4  9121 01/2  9121 912"
+    assert not ended.report.faults and [launch.blocks for launch in ended.report.launches] == [8] * 15
 
 
 @ON_SIMULATOR

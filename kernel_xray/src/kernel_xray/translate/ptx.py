@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from kernel_xray.translate.edits import OPENING, Text
 from kernel_xray.translate.lexer import Token
 from kernel_xray.translate.names import BUILT_IN
+from kernel_xray.translate.ptx_branches import in_branches
 from kernel_xray.translate.ptx_instructions import call
 from kernel_xray.translate.ptx_macros import Macros
 from kernel_xray.translate.ptx_text import (
@@ -58,23 +59,34 @@ def rewrite_asm(text: Text, i: int, macros: Macros, in_function: bool) -> None:
     token, opening = text.tokens[i], i + 1
     while text.text(opening) in _QUALIFIERS:
         opening += 1
+    executed = in_function and _begins_statement(text, i) and text.text(opening) == "("
+
+    def translated(statement: list[Token]) -> str | None:
+        try:
+            return _translated(macros.statement(statement), macros)
+        except PtxError as error:
+            if not executed:
+                raise
+            return f'::simt::not_translated("{REFUSAL}{_sentence(error)}", __FILE__, __LINE__)'
+
     try:
         if text.text(opening) != "(":
             raise PtxError("`asm` that is not a statement with inline PTX")
         closing = text.match(opening)
-        code = _translated(macros.statement(text.tokens[i : closing + 1]), macros)
+        code = in_branches(text.tokens[i : closing + 1], translated)
     except PtxError as error:
-        sentence = str(error).replace('"', "'").replace("\\", "/") + _HELP
-        if not in_function or not _begins_statement(text, i) or text.text(opening) != "(":
-            refuse(text, token, sentence)
-            return
-        code = f'::simt::not_translated("{REFUSAL}{sentence}", __FILE__, __LINE__)'
+        refuse(text, token, _sentence(error))
+        return
     if code:
         span = token.start, text.tokens[closing].end
         lines = re.findall(r"\\\r?\n|\n", text.source[slice(*span)])  # their number stays
         text.replace_span(*span, code + "".join(lines))
         if _INCLUDE not in text.edits:
             text.edits.append(_INCLUDE)
+
+
+def _sentence(error: PtxError) -> str:
+    return str(error).replace('"', "'").replace("\\", "/") + _HELP
 
 
 def _begins_statement(text: Text, i: int) -> bool:

@@ -25,7 +25,7 @@ from kernel_xray.translate.edits import RewriteError, Text
 from kernel_xray.translate.kernel_pointers import BEGINNINGS, KernelPointers
 from kernel_xray.translate.launch_bounds import CALLS as BOUNDS
 from kernel_xray.translate.launch_bounds import rewrite_bounds
-from kernel_xray.translate.launch_macros import launch_macros, with_launches
+from kernel_xray.translate.launch_macros import brings_clusters, define_clusters, launch_macros, with_launches
 from kernel_xray.translate.launches import Declared, launch_bracket, rewrite_launch
 from kernel_xray.translate.lexer import DEFINE, Token
 from kernel_xray.translate.member_templates import calls_member_template, member_templates
@@ -34,24 +34,9 @@ from kernel_xray.translate.names import BUILT_IN, is_use
 from kernel_xray.translate.ptx_macros import ASM, Macro, Macros
 from kernel_xray.translate.refusals import CUBE_MAP_CALL, CUBE_MAPS, TEXTURES, WAIT_IN_KERNEL, refuse
 from kernel_xray.translate.shared_memory import rewrite_shared, shared_words
+from kernel_xray.translate.twins import TWINS
 
 __all__ = ["RewriteError", "defined_kernels", "registers_cuda", "rewrite"]
-
-TWINS = {
-    "is_cuda": "is_cpu ",
-    "kCUDA": "kCPU ",
-    "aoti_torch_device_type_cuda": "aoti_torch_device_type_cpu ",
-    "__NVCC__": "__SIMTCC__",
-    "__CUDACC__": "__SIMTCC__",
-    "__CUDACC_VER_MAJOR__": "__SIMTCC_VER_MAJOR__",
-    "__CUDACC_VER_MINOR__": "__SIMTCC_VER_MINOR__",
-    "__CUDA_ARCH__": "__SIMT_ARCH__",
-    "__CUDA_ARCH_FEAT_SM90_ALL": "__SIMT_ARCH_FEAT_SM90_ALL",
-    "__CUDA_ARCH_FEAT_SM100_ALL": "__SIMT_ARCH_FEAT_SM100_ALL",
-    "__CUDA_ARCH_SPECIFIC__": "__SIMT_ARCH_SPECIFIC__",
-    "__CUDA_ARCH_FAMILY_SPECIFIC__": "__SIMT_ARCH_FAMILY_SPECIFIC__",
-    "__noinline__": "__attribute__((noinline))",
-}
 
 _HALVES = ("__half", "__nv_bfloat16")
 _TELLING = ("(", "<", "<<", "<<<", "{", "}", "#")  # where a cast, a launch, a scope or a directive begins or ends
@@ -79,7 +64,8 @@ def rewrite(
     Raises RewriteError or LexError with the line.
     """
     source = with_calls_apart(source)
-    source = with_launches(source, launch_macros([source]) if launches is None else launches)
+    launches = launch_macros([source]) if launches is None else launches
+    source = with_launches(source, launches)
     text = Text(source)
     macros = macros or Macros([source])
     declared, shared = Declared.of(text, kernels or {}), shared_words(text)
@@ -103,6 +89,8 @@ def rewrite(
             stands_for_asm = _macro_name(token) in macros.statements
             _rename_macro(text, token)
             _drop_pragma(text, i)
+            if brings_clusters(_macro_name(token), launches):
+                define_clusters(text, i)
         elif word in ("<<", "<<<") and (last := launch_bracket(text, i)) is not None:
             rewrite_launch(text, i, last, declared)
         elif token.kind != "name" or (text.in_macro(i) and (stands_for_asm or word in parameters)):

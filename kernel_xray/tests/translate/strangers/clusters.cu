@@ -13,6 +13,19 @@ template <int N>
 __global__ void __launch_bounds__(32) __cluster_dims__(N, 1, 1) sized(int* size) {
   tell(size);
 }
+#ifdef __CUDACC__
+#define EIGHT __cluster_dims__(8, 1, 1)
+#else
+#define EIGHT
+#endif
+#if defined(NOWHERE)
+#define NONE __launch_bounds__(32) __cluster_dims__(8, 1, 1)
+#else
+#define NONE  // no clusters
+#endif
+__global__ void EIGHT in_a_branch(int* size) { tell(size); }
+__global__ void NONE in_no_branch(int* size);
+__global__ void NONE in_no_branch(int* size) { tell(size); }
 __global__ void none(int* size) { tell(size); }
 
 void told(const int* size) {
@@ -36,6 +49,8 @@ int main() {
   of_a_header<<<8, 32>>>(size), told(size);
   RUN(of_a_header), RUN(four), RUN(sized<8>), RUN(none);
   by_pointer(four, size), by_pointer(sized<2>, size), by_pointer(none, size);
+  in_a_branch<<<8, 32>>>(size), told(size);
+  in_no_branch<<<8, 32>>>(size), told(size);
   overloaded<<<8, 32>>>(size), told(size);
   overloaded<<<8, 32>>>(size, 0), told(size);
 
