@@ -134,6 +134,57 @@ __global__ void atomics_kernel(uint32_t* w, uint64_t* l, float* f, double* g, __
 }
 CASE_OF(atomics, 2, 96)
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
+// Each thread gets back what the elements were; the words of a vector are updated one by one.
+__global__ void vector_atomics_kernel(float* f, __half2* h, float* seen, uint32_t* halves) {
+  const int i = threadIdx.x;
+  float was[6];
+  asm volatile("atom.global.add.v4.f32 {%0, %1, %2, %3}, [%4], {%5, 2.0, %6, %5};"
+               : "=f"(was[0]), "=f"(was[1]), "=f"(was[2]), "=f"(was[3])
+               : "l"(f), "f"(1.0f), "f"(float(i))
+               : "memory");
+  asm volatile("atom.relaxed.gpu.global.add.v2.f32 {%0, %1}, [%2], {%3, %4};"
+               : "=f"(was[4]), "=f"(was[5])
+               : "l"(f + 4), "f"(-1.0f), "f"(0.5f)
+               : "memory");
+  for (int k = 0; k < 6; ++k) seen[6 * i + k] = was[k];
+  uint32_t before[2];
+  asm volatile("atom.global.max.noftz.v2.f16x2 {%0, %1}, [%2], {%3, %4};"
+               : "=r"(before[0]), "=r"(before[1])
+               : "l"(h), "r"(0x40003c00u), "r"(0xc000bc00u)  // 1, 2 and -1, -2
+               : "memory");
+  halves[2 * i] = before[0], halves[2 * i + 1] = before[1];
+}
+CASE(vector_atomics) {
+  vector_atomics_kernel<<<1, 64>>>(call.floats(0), call.data<__half2>(1), call.floats(2), call.data<uint32_t>(3));
+}
+#endif
+
+#ifdef __SIMT__  // sm_100
+// Thread i copies 32 bytes, in two ways.
+__global__ void wide_kernel(const float* in, float* out, int skip) {
+  const float* const from = in + 8 * threadIdx.x + skip;
+  float* const to = out + 8 * threadIdx.x;
+  float v[8];
+  uint64_t w[4];
+  if (threadIdx.x % 2) {
+    asm volatile("ld.global.v8.f32 {%0, %1, %2, %3, %4, %5, %6, %7}, [%8];"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]), "=f"(v[4]), "=f"(v[5]), "=f"(v[6]), "=f"(v[7])
+                 : "l"(from));
+    asm volatile("st.global.v8.b32 [%0], {%1, %2, %3, %4, %5, %6, %7, 0};" ::"l"(to), "f"(v[0]), "f"(v[1]), "f"(v[2]),
+                 "f"(v[3]), "f"(v[4]), "f"(v[5]), "f"(v[6])
+                 : "memory");
+  } else {
+    asm volatile("ld.global.nc.v4.b64 {%0, %1, %2, %3}, [%4];"
+                 : "=l"(w[0]), "=l"(w[1]), "=l"(w[2]), "=l"(w[3])
+                 : "l"(from));
+    asm volatile("st.global.v4.u64 [%0], {%1, %2, %3, %4};" ::"l"(to), "l"(w[3]), "l"(w[2]), "l"(w[1]), "l"(w[0])
+                 : "memory");
+  }
+}
+CASE(wide) { wide_kernel<<<1, 32>>>(call.floats(0), call.floats(1), call.n(0)); }
+#endif
+
 // ------------------------------------------------------------------------------------------------------------------
 // cp.async
 
@@ -300,6 +351,26 @@ __global__ void named_kernel(int* out) {
   out[threadIdx.x - 64] = sums[threadIdx.x % 4];
 }
 CASE(named) { named_kernel<<<1, 192>>>(call.data<int>(0)); }
+
+// Barriers that count: of two warps, and of four, in rounds that a part of the threads leaves with other predicates.
+__global__ void votes_kernel(uint32_t* out) {
+  const uint32_t i = threadIdx.x, id = i < 64 ? 1 : 2, threads = i < 64 ? 64 : 128;
+  for (uint32_t round = 0; round < 4; ++round) {
+    uint32_t count, all, any;
+    asm volatile("{ .reg .pred p; setp.lt.u32 p, %3, %4; bar.red.popc.u32 %0, %1, %2, p; }"
+                 : "=r"(count)
+                 : "r"(id), "r"(threads), "r"(i), "r"(20 * round + 50)
+                 : "memory");
+    asm volatile(
+        "{ .reg .pred p, q, r; setp.lt.u32 p, %4, %5; barrier.cta.red.and.aligned.pred q, %2, %3, p;\n"
+        "barrier.red.or.pred r, %2, %3, !p; selp.u32 %0, 1, 0, q; selp.u32 %1, 1, 0, r; }"
+        : "=r"(all), "=r"(any)
+        : "r"(id), "r"(threads), "r"(i), "r"(20 * round + 50)
+        : "memory");
+    out[4 * i + round] = count | all << 16 | any << 17;
+  }
+}
+CASE(votes) { votes_kernel<<<1, 192>>>(call.data<uint32_t>(0)); }
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 || defined(__SIMT__)
 #define HOPPER_ASM(...) asm volatile(__VA_ARGS__)

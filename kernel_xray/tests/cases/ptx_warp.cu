@@ -93,6 +93,21 @@ __global__ void parts_kernel(int* out) {
 }
 CASE(parts) { parts_kernel<<<2, 256>>>(call.data<int>(0)); }
 
+#ifdef __SIMT__  // sm_100a
+__global__ void float_reductions_kernel(const float* in, float* out) {
+  const float own = in[threadIdx.x];
+  float v[6];
+  asm volatile("redux.sync.min.f32 %0, %1, 0xffffffff;" : "=f"(v[0]) : "f"(own));
+  asm volatile("redux.sync.max.f32 %0, %1, 0xffffffff;" : "=f"(v[1]) : "f"(own));
+  asm volatile("redux.sync.min.abs.f32 %0, %1, 0xffffffff;" : "=f"(v[2]) : "f"(own));
+  asm volatile("redux.sync.max.abs.f32 %0, %1, 0xffffffff;" : "=f"(v[3]) : "f"(own));
+  asm volatile("redux.sync.min.NaN.f32 %0, %1, 0xffffffff;" : "=f"(v[4]) : "f"(own));
+  asm volatile("redux.sync.max.abs.NaN.f32 %0, %1, 0xffffffff;" : "=f"(v[5]) : "f"(own));
+  for (int k = 0; k < 6; ++k) out[32 * k + threadIdx.x] = v[k];
+}
+CASE(float_reductions) { float_reductions_kernel<<<1, 32>>>(call.floats(0), call.floats(1)); }
+#endif
+
 // ------------------------------------------------------------------------------------------------------------------
 // Matrices of 8 x 8 elements: what each lane gets of the 32 rows in shared memory
 

@@ -21,6 +21,15 @@ def zeros(*shape, dtype=torch.int32):
     return torch.zeros(*shape, dtype=dtype)
 
 
+def votes(i, k):
+    """What bar.red tells thread i: how many of its part of the block are below a number, whether all, whether not."""
+    holds = [j < 20 * k + 50 for j in (range(64) if i < 64 else range(64, 192))]
+    return sum(holds) | all(holds) << 16 | (not all(holds)) << 17
+
+
+VOTES = [[votes(i, k) for k in range(4)] for i in range(192)]
+
+
 def test_loads(built):
     data = bytes((37 * i + 129) % 256 for i in range(32))
 
@@ -82,6 +91,29 @@ def test_atomics(built):
         assert h[4:8].tolist() == [1, 2, 0, 0] and h[8:].view(torch.bfloat16).tolist() == [-1 - 7 / 128, 0]
 
 
+@pytest.mark.skipif(not HOPPER, reason="atomics on vectors need compute capability 9.0")
+def test_atomics_on_vectors_return_what_was_there(built):
+    given = [zeros(6, dtype=torch.float32), zeros(4, dtype=torch.float16), zeros(64, 6, dtype=torch.float32)]
+    f, h, seen, halves = run(built, "vector_atomics", *given, zeros(64, 2))
+    assert f.tolist() == [64, 128, sum(range(64)), 64, -64, 32] and h.tolist() == [1, 2, 0, 0]
+    for column, step in enumerate([1, 2, None, 1, -1, 0.5]):
+        if step is not None:  # each thread saw another number of the others
+            assert sorted((seen[:, column] / step).tolist()) == list(range(64))
+    assert sorted(halves.tolist()) == [[0, 0], *[[0x40003C00, 0]] * 63]
+
+
+@pytest.mark.skipif(not SIMULATOR, reason="accesses of 32 bytes need compute capability 10.0")
+def test_accesses_of_32_bytes(built):
+    values = torch.arange(264.0)
+    _, out = run(built, "wide", values, zeros(256, dtype=torch.float32), numbers=[0])
+    rows = values[:256].view(32, 4, 2)
+    want = rows.clone()
+    want[::2], want[1::2, 3, 1] = rows[::2].flip(1), 0
+    assert out.view(32, 4, 2).equal(want)
+    with pytest.raises(kernel_xray.KernelFault, match="32 bytes at an address that is not a multiple of 32"):
+        run(built, "wide", values, zeros(256, dtype=torch.float32), numbers=[4])
+
+
 @pytest.mark.parametrize("in_flight", [0, 1])
 def test_copies(built, in_flight):
     values, singles = torch.arange(1.0, 257), torch.arange(1.0, 33)
@@ -120,6 +152,11 @@ def test_flags(built):
 def test_named_barriers(built):
     (out,) = run(built, "named", zeros(128))
     assert out.tolist() == [65, 66, 67, 68] * 32
+
+
+def test_barriers_of_a_part_of_a_block_count_its_threads(built):
+    (out,) = run(built, "votes", zeros(192, 4))
+    assert out.tolist() == VOTES
 
 
 @pytest.mark.skipif(not HOPPER, reason="clusters need compute capability 9.0")

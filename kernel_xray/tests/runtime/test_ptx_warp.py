@@ -67,6 +67,23 @@ def test_barriers_of_parts_of_a_block(ops):
     assert run(ops, "parts", np.zeros(256, np.int32)).tolist() == [of(i) for i in range(256)]
 
 
+@pytest.mark.skipif(kernel_xray.target != "simulator", reason="redux.sync of floats needs compute capability 10.0")
+def test_reductions_of_floats(ops):
+    values = np.random.default_rng(0).standard_normal(32).astype(np.float32)
+    cases = [values, abs(values), -abs(values), np.zeros(32, np.float32), np.full(32, np.nan, np.float32)]
+    cases += [np.where(np.arange(32) % 5 == 3, np.float32(x), values) for x in (np.nan, np.inf, -np.inf)]
+    cases += [np.where(np.arange(32) == 7, np.float32(-0.0), np.float32(0.0))]
+    for given in cases:
+        got = run(ops, "float_reductions", given, np.zeros((6, 32), np.float32))
+        size = abs(given)
+        want = [np.fmin.reduce(given), np.fmax.reduce(given), np.fmin.reduce(size), np.fmax.reduce(size)]
+        want = np.float32([*want, given.min(), size.max()])
+        if given is cases[-1]:
+            want[0] = want[4] = -0.0  # which is less than +0
+        assert np.array_equal(got, np.repeat(want[:, None], 32, 1), equal_nan=True)
+        assert (np.signbit(got) == np.signbit(want)[:, None])[~np.isnan(got)].all()
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Matrices of 8 x 8
 

@@ -317,6 +317,15 @@ def test_barriers_and_units_order_what_threads_access():
         out = torch.zeros_like(values)
         assert not xray(memory.mbarriers, [values, out], [copied]).faults
         assert out.view(6, 32).equal(values.view(6, 32).flip(1))
+    for name, *tensors in (
+        ("votes", torch.zeros(192, 4, dtype=torch.int32)),
+        ("vector_atomics", *torch.zeros(2, 8), torch.zeros(64, 6), torch.zeros(64, 2, dtype=torch.int32)),
+    ):
+        assert not xray(getattr(memory, name), tensors, []).faults
+        if name == "votes":
+            assert [(tensors[0] & 0xFFFF)[i].tolist() for i in (0, 191)] == [[50, 64, 64, 64], [0, 6, 26, 46]]
+    refused = {(each.kind, each.message) for each in xray(memory.wide, [floats(264), torch.zeros(256)], [0]).faults}
+    assert refused == {("unsupported", f"{REFUSAL}an X-ray of an access of 32 bytes by inline PTX")}
     assert not xray(memory.sent, [torch.zeros(16, dtype=torch.int32)], []).faults  # 4 bytes at the end of an array
     out = torch.zeros(128)
     assert not xray(memory.bulk, [floats(128), out], [True]).faults and out[4] == 5

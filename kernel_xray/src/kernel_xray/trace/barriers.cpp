@@ -93,7 +93,7 @@ void Barriers::end_cluster() {
 }
 
 // The calling thread is one of those that named barrier `id` of its block expects.
-void Barriers::reach(unsigned id, unsigned threads) {
+Barriers::Named& Barriers::reach(unsigned id, unsigned threads) {
   const unsigned i = cluster_.running();
   Named& barrier = named_[cluster_.rank_of(i)][id];
   clocks_.expand();
@@ -105,12 +105,15 @@ void Barriers::reach(unsigned id, unsigned threads) {
   ++barrier.count;
   clocks_.full(i).release(barrier.clocks);
   clocks_.tick(i);
+  return barrier;
 }
 
-void Barriers::named(unsigned id, unsigned threads, const void* site) {
-  reach(id, threads);
-  cluster_.threads[cluster_.running()].operand = id;
+unsigned Barriers::named(unsigned id, unsigned threads, int predicate, const void* site) {
+  reach(id, threads).trues += predicate != 0;
+  FibreThread& me = cluster_.threads[cluster_.running()];
+  me.operand = id;
   cluster_.suspend(Waiting::named, site);
+  return static_cast<unsigned>(me.answer);
 }
 
 void Barriers::arrive(unsigned id, unsigned threads) { reach(id, threads); }
@@ -225,6 +228,7 @@ void Barriers::open_named(Named& barrier, unsigned rank, unsigned id) {
   for (unsigned i = begin; i < begin + cluster_.block_threads; ++i) {
     if (!cluster_.waits(i, Waiting::named) || cluster_.threads[i].operand != id) continue;
     clocks_.acquire(i, barrier.clocks);
+    cluster_.threads[i].answer = barrier.trues;
     cluster_.release(i);
   }
   barrier = {};

@@ -25,7 +25,7 @@ class Barriers {
   void cluster_arrive();
   void cluster(const void* site);
   void warp_group(const void* site);
-  void named(unsigned id, unsigned threads, const void* site);
+  unsigned named(unsigned id, unsigned threads, int predicate, const void* site);  // of how many it holds
   void arrive(unsigned id, unsigned threads);
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand, const void* site);
   unsigned active(const void* site);
@@ -40,7 +40,7 @@ class Barriers {
 
  private:
   struct Named {  // the threads that have reached a barrier of inline PTX, and what they know
-    unsigned count = 0, threads = 0;
+    unsigned count = 0, threads = 0, trues = 0;
     ProxyClocks clocks;
   };
   struct Split {  // the cluster's barrier: threads may arrive at it and wait for the others later
@@ -54,7 +54,7 @@ class Barriers {
     uint64_t increased_at = 0;  // the program counter of its setmaxnreg.inc, or 0
     bool again = false;
   };
-  void reach(unsigned id, unsigned threads);
+  Named& reach(unsigned id, unsigned threads);
   void open_block(unsigned rank);
   void film_barrier(unsigned begin, unsigned end);
   bool open_cluster();

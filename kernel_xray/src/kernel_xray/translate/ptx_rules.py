@@ -129,8 +129,8 @@ _RULES = """
 2 isspacep <SPACE
 3 mapa <shared::cluster?generic <u32|u64
 2 getctarank <shared::cluster?generic <u32|u64
-2 ld|ldu ~weak? .volatile|relaxed|acquire? .SCOPE? <SPACE?generic ~ca|cg|cs|lu|cv? ~nc? ~v2|v4? <MEMORY
-2 st ~weak? .volatile|relaxed|release? .SCOPE? <SPACE?generic ~wb|cg|cs|wt? ~v2|v4? <MEMORY
+2 ld|ldu ~weak? .volatile|relaxed|acquire? .SCOPE? <SPACE?generic ~ca|cg|cs|lu|cv? ~nc? ~v2|v4|v8? <MEMORY
+2 st ~weak? .volatile|relaxed|release? .SCOPE? <SPACE?generic ~wb|cg|cs|wt? ~v2|v4|v8? <MEMORY
 3 atom .ORDER? .SCOPE? <SPACE?generic .add <u32|s32|u64|f32|f64
 3 atom .ORDER? .SCOPE? <SPACE?generic .add ~noftz <HALF
 3 atom .ORDER? .SCOPE? <SPACE?generic .min|max <WORD
@@ -142,6 +142,8 @@ _RULES = """
 2 red .ORDER? .SCOPE? <SPACE?generic .min|max <WORD
 2 red .ORDER? .SCOPE? <SPACE?generic .and|or|xor <b32|b64
 2 red .ORDER? .SCOPE? <SPACE?generic .inc|dec <u32
+3 atom .ORDER? .SCOPE? <global?generic .add|min|max ~noftz? ~v2|v4|v8 <f32|HALF = atom_each
+3 atom .ORDER? .SCOPE? <global?generic ~v2|v4|v8 <f32|HALF .add|min|max ~noftz? = atom_each
 2 red .ORDER? .SCOPE? <global?generic .add|min|max ~noftz? ~v2|v4|v8 <f32|HALF = red_each
 2 red .ORDER? .SCOPE? <global?generic ~v2|v4|v8 <f32|HALF .add|min|max ~noftz? = red_each
 0 membar .cta|gl|sys = fence
@@ -215,12 +217,13 @@ _RULES = """
 3p match.all.sync <b32|b64
 3 redux.sync .add|min|max <u32|s32
 3 redux.sync .and|or|xor <b32
+3 redux.sync .min|max .abs? .NaN? ~f32 = redux_sync_float
 2p elect.sync
 1 bar.warp.sync = bar_warp_sync
 1-2 bar.sync|bar.cta.sync|barrier.sync|barrier.cta.sync ~aligned? = bar_sync
 2 bar.arrive|bar.cta.arrive|barrier.arrive|barrier.cta.arrive ~aligned? = bar_arrive
-3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .popc ~u32 = bar_red
-3 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .and|or ~pred = bar_red
+3-4 bar.red|bar.cta.red|barrier.red|barrier.cta.red .popc ~aligned? ~u32 = bar_red
+3-4 bar.red|bar.cta.red|barrier.red|barrier.cta.red .and|or ~aligned? ~pred = bar_red
 0 barrier.cluster.arrive ~release|relaxed? ~aligned? = cluster_arrive
 0 barrier.cluster.wait ~acquire? ~aligned? = cluster_wait
 1 nanosleep ~u32

@@ -130,6 +130,10 @@ SIMT_HERE constexpr T&& here(T&& own) {
 // Synchronisation. Each call returns when all the threads that it waits for have made the same call.
 
 enum class Vote { sync, count, all, any };
+constexpr int answer_to(Vote vote, unsigned trues, unsigned threads) {
+  if (vote == Vote::count) return static_cast<int>(trues);
+  return vote == Vote::all ? trues == threads : vote == Vote::any && trues != 0;
+}
 // Over all threads of the block that have not exited.
 SIMT_CONVERGENT SIMT_API int block_barrier(Vote vote, int predicate);
 
@@ -160,7 +164,7 @@ SIMT_CONVERGENT SIMT_API void cluster_barrier();  // over all threads of the clu
 SIMT_API void cluster_arrive();
 SIMT_CONVERGENT SIMT_API void warp_group_barrier();  // over the 128 threads of a warp group, 4 warps
 // Barrier `id`, 0 to 15, of the block for this number of threads; those who arrive at it do not wait.
-SIMT_CONVERGENT SIMT_API void named_barrier(unsigned id, unsigned threads);
+SIMT_CONVERGENT SIMT_API int named_barrier(unsigned id, unsigned threads, Vote vote = Vote::sync, int predicate = 0);
 SIMT_API void named_arrive(unsigned id, unsigned threads);
 SIMT_API unsigned cluster_rank();              // of this block in its cluster
 SIMT_API unsigned cluster_blocks();            // how many blocks this block's cluster has

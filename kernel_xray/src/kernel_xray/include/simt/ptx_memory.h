@@ -7,6 +7,7 @@
 // Deviations from CUDA: cache hints and eviction priorities do nothing; scopes matter to the tracer alone, and not those
 // of accesses of 16 bytes; so does .volatile; vectors of .relaxed, .acquire and .release are read and written in one
 // piece, but not atomically for the host.
+// Accesses of 32 bytes run outside an X-ray only.
 // In the fast mode a .relaxed or .acquire load first lets the block's other threads run, so that a thread may wait for
 // them in a loop. isspacep.global is true wherever isspacep.shared is false, for local variables too.
 #pragma once
@@ -143,9 +144,33 @@ SIMT_PTX void write(char* p, Halves value) {
     *reinterpret_cast<volatile W*>(p) = static_cast<W>(value.of[0]);
 }
 
+// The bits of 32 bytes, of sm_100: two accesses of 16. The tracer has events of 16 bytes at most, and would count the two
+// as requests that use half of each sector.
+struct Wide {
+  uint64_t of[4];
+};
+template <size_t bytes>
+using AccessBits = std::conditional_t<bytes == 32, Wide, Halves>;
+SIMT_PTX char* aligned_to_32(char* p) {
+#ifdef SIMT_TRACED
+  fault("unsupported", "not supported by the simulator: an X-ray of an access of 32 bytes by inline PTX");
+#endif
+  if (reinterpret_cast<uintptr_t>(p) % 32)
+    fault("misaligned", "inline PTX accesses 32 bytes at an address that is not a multiple of 32");
+  return p;
+}
+
 template <typename Space, typename T, unsigned flags, typename A, typename... D>
 SIMT_PTX void op_ld(A address, D&&... d) {
-  const Halves bits = read<flags, sizeof(T) * sizeof...(D)>(pointer<Space>(address));
+  constexpr size_t bytes = sizeof(T) * sizeof...(D);
+  char* const p = pointer<Space>(address);
+  AccessBits<bytes> bits;
+  if constexpr (bytes == 32) {
+    const Halves low = read<flags, 16>(aligned_to_32(p)), high = read<flags, 16>(p + 16);
+    bits = {{low.of[0], low.of[1], high.of[0], high.of[1]}};
+  } else {
+    bits = read<flags, bytes>(p);
+  }
   unsigned at = 0;
   ((put_low<T>(d, bit_cast<T>(static_cast<Bits<sizeof(T)>>(bits.of[at / 64] >> at % 64))), at += 8 * sizeof(T)), ...);
 }
@@ -155,10 +180,17 @@ SIMT_PTX void op_ldu(A address, D&&... d) {
 }
 template <typename Space, typename T, unsigned flags, typename A, typename... S>
 SIMT_PTX void op_st(A address, const S&... s) {
-  Halves bits{};
+  constexpr size_t bytes = sizeof(T) * sizeof...(S);
+  char* const p = pointer<Space>(address);
+  AccessBits<bytes> bits{};
   unsigned at = 0;
   ((bits.of[at / 64] |= uint64_t{bit_cast<Bits<sizeof(T)>>(get_low<T>(s))} << at % 64, at += 8 * sizeof(T)), ...);
-  write<flags, sizeof(T) * sizeof...(S)>(pointer<Space>(address), bits);
+  if constexpr (bytes == 32) {
+    write<flags, 16>(aligned_to_32(p), {{bits.of[0], bits.of[1]}});
+    write<flags, 16>(p + 16, {{bits.of[2], bits.of[3]}});
+  } else {
+    write<flags, bytes>(p, bits);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -239,11 +271,27 @@ SIMT_PTX void op_red_add(A address, const B& b) {
   op_atom_add<Space, T, flags>(address, Sink(), b);
 }
 // Of a vector: each element on its own, as on a GPU.
-#define SIMT_PTX_EACH(name)                                                        \
-  template <typename Space, typename T, unsigned flags, typename A, typename... B> \
-  SIMT_PTX void op_red_each_##name(A address, const B&... b) {                     \
-    aligned<sizeof(T) * sizeof...(B)>(pointer<Space>(address));                    \
-    ((op_red_##name<Space, T, flags>(address, b), address += sizeof(T)), ...);     \
+template <size_t i, typename First, typename... Others>
+SIMT_PTX auto& pick(First& first, Others&... others) {
+  if constexpr (i == 0)
+    return first;
+  else
+    return pick<i - 1>(others...);
+}
+#define SIMT_PTX_EACH(name)                                                                                       \
+  template <typename Space, typename T, unsigned flags, typename A, typename... B>                                \
+  SIMT_PTX void op_red_each_##name(A address, const B&... b) {                                                    \
+    aligned<sizeof(T) * sizeof...(B)>(pointer<Space>(address));                                                   \
+    ((op_red_##name<Space, T, flags>(address, b), address += sizeof(T)), ...);                                    \
+  }                                                                                                               \
+  template <typename Space, typename T, unsigned flags, size_t... i, typename A, typename... R>                   \
+  SIMT_PTX void each_##name(std::index_sequence<i...>, A address, R&... r) {                                      \
+    aligned<sizeof(T) * sizeof...(i)>(pointer<Space>(address));                                                   \
+    (op_atom_##name<Space, T, flags>(address + i * sizeof(T), pick<i>(r...), pick<sizeof...(i) + i>(r...)), ...); \
+  }                                                                                                               \
+  template <typename Space, typename T, unsigned flags, typename A, typename... R>                                \
+  SIMT_PTX void op_atom_each_##name(A address, R&&... r) {                                                        \
+    each_##name<Space, T, flags>(std::make_index_sequence<sizeof...(R) / 2>(), address, r...);                    \
   }
 SIMT_PTX_EACH(add)
 SIMT_PTX_EACH(min)

@@ -1,10 +1,9 @@
 // ptx_warp.h: special registers, collectives of a warp, barriers and the end of a thread in inline PTX.
 //
 // Deviations from CUDA: %smid is the block's number modulo %nsmid, the imaginary device's 108 SMs (device_types.h).
-// Clocks count host time: %clock as clock64() does, %globaltimer in nanoseconds. A barrier without a
-// number of threads, and barrier 0 for all of them, is __syncthreads, whatever its number; bar.red too.
-// barrier.cluster.arrive with .relaxed releases what the thread has done, too, and barrier.cluster.wait of a thread that
-// has not arrived arrives.
+// Clocks count host time: %clock as clock64() does, %globaltimer in nanoseconds. A barrier without a number of threads,
+// and barrier 0 for all of them, is __syncthreads, whatever its number; bar.red too. barrier.cluster.arrive with .relaxed
+// releases what the thread has done, too, and barrier.cluster.wait of a thread that has not arrived arrives.
 #pragma once
 
 #include "ptx_memory.h"
@@ -141,6 +140,26 @@ SIMT_PTX_REDUCTION(or)
 SIMT_PTX_REDUCTION(xor)
 #undef SIMT_PTX_REDUCTION
 
+// Of floats, by integers in the same order, of which 0 and ~0 are NaN: a lane with NaN gives the one that wins if NaN
+// shall, else the one that loses.
+template <bool maximum, unsigned flags, typename D, typename A, typename M>
+SIMT_PTX void reduce_floats(D&& d, const A& a, const M& mask) {
+  const uint32_t given = get<uint32_t>(a), word = flags & kAbs ? given & 0x7fffffffu : given;
+  const bool nan = (word & 0x7fffffffu) > 0x7f800000u, wins = (flags & kNaN) != 0;
+  const uint32_t key = nan ? (wins == maximum ? ~0u : 0) : word >> 31 ? ~word : word | 1u << 31;
+  const uint32_t of =
+      maximum ? __reduce_max_sync(get<uint32_t>(mask), key) : __reduce_min_sync(get<uint32_t>(mask), key);
+  put<uint32_t>(d, of == 0 || of == ~0u ? 0x7fffffffu : of >> 31 ? of ^ 1u << 31 : ~of);
+}
+template <unsigned flags, typename D, typename A, typename M>
+SIMT_PTX void op_redux_sync_float_min(D&& d, const A& a, const M& mask) {
+  reduce_floats<false, flags>(d, a, mask);
+}
+template <unsigned flags, typename D, typename A, typename M>
+SIMT_PTX void op_redux_sync_float_max(D&& d, const A& a, const M& mask) {
+  reduce_floats<true, flags>(d, a, mask);
+}
+
 template <unsigned flags, typename D, typename P, typename M>
 SIMT_PTX void op_elect_sync(D&& d, P&& p, const M& m) {  // the lowest lane of the mask
   const uint32_t mask = get<uint32_t>(m), leader = static_cast<uint32_t>(__builtin_ctz(mask | 1u << 31));
@@ -158,26 +177,32 @@ template <unsigned flags, typename Id>
 SIMT_PTX void op_bar_sync(const Id&) {
   __syncthreads();
 }
+template <typename Id, typename N>
+SIMT_PTX int at_barrier(const Id& id, const N& n, Vote vote, bool predicate) {
+  const uint32_t number = get<uint32_t>(id), threads = get<uint32_t>(n);
+  const bool all = number == 0 && threads == warps_of_block() * kWarpSize;
+  return all ? block_barrier(vote, predicate) : named_barrier(number, threads, vote, predicate);
+}
 template <unsigned flags, typename Id, typename N>
 SIMT_PTX void op_bar_sync(const Id& id, const N& n) {
-  const uint32_t number = get<uint32_t>(id), threads = get<uint32_t>(n);
-  if (number == 0 && threads == warps_of_block() * kWarpSize)
-    __syncthreads();
-  else
-    named_barrier(number, threads);
+  at_barrier(id, n, Vote::sync, false);
 }
 template <unsigned flags, typename Id, typename N>
 SIMT_PTX void op_bar_arrive(const Id& id, const N& n) {
   named_arrive(get<uint32_t>(id), get<uint32_t>(n));
 }
-#define SIMT_PTX_BARRIER(name, T, function)                   \
-  template <unsigned flags, typename D, typename Id>          \
-  SIMT_PTX void op_bar_red_##name(D&& d, const Id&, bool p) { \
-    put<T>(d, static_cast<T>(function(p)));                   \
+#define SIMT_PTX_BARRIER(name, T, vote)                                      \
+  template <unsigned flags, typename D, typename Id>                         \
+  SIMT_PTX void op_bar_red_##name(D&& d, const Id&, bool p) {                \
+    put<T>(d, static_cast<T>(block_barrier(vote, p)));                       \
+  }                                                                          \
+  template <unsigned flags, typename D, typename Id, typename N>             \
+  SIMT_PTX void op_bar_red_##name(D&& d, const Id& id, const N& n, bool p) { \
+    put<T>(d, static_cast<T>(at_barrier(id, n, vote, p)));                   \
   }
-SIMT_PTX_BARRIER(popc, uint32_t, __syncthreads_count)
-SIMT_PTX_BARRIER(and, bool, __syncthreads_and)
-SIMT_PTX_BARRIER(or, bool, __syncthreads_or)
+SIMT_PTX_BARRIER(popc, uint32_t, Vote::count)
+SIMT_PTX_BARRIER(and, bool, Vote::all)
+SIMT_PTX_BARRIER(or, bool, Vote::any)
 #undef SIMT_PTX_BARRIER
 
 SIMT_PTX_CALL(cluster_arrive, cluster_arrive())

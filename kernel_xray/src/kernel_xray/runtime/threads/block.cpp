@@ -269,10 +269,16 @@ void Worker::warp_group_barrier() {
   wait_at(warp_groups_[cluster_rank() * groups + group], 0, kWarpGroup);
 }
 
-void Worker::named_barrier(unsigned id, unsigned threads, bool waits) {
-  BarrierQueue& barrier = running->block->named[id];
+int Worker::named_barrier(unsigned id, unsigned threads, Vote vote, int predicate) {
   leave_range();
-  if (waits) return wait_at(barrier, 0, threads);
+  BarrierQueue& barrier = running->block->named[id];
+  wait_at(barrier, predicate, threads);
+  return barrier.answer_to(vote);  // valid: whoever arrives for the next round is behind this thread in the queue
+}
+
+void Worker::named_arrive(unsigned id, unsigned threads) {
+  leave_range();
+  BarrierQueue& barrier = running->block->named[id];
   if (++barrier.count == threads) release(barrier);
 }
 

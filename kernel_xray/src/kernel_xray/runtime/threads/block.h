@@ -85,10 +85,7 @@ struct BarrierQueue : Queue {      // the threads waiting at a barrier
   unsigned phase = 0;              // how often it has opened
 
   void open() { *this = {{}, 0, 0, count, trues, phase + 1}; }
-  int answer_to(Vote vote) const {
-    if (vote == Vote::count) return static_cast<int>(answer);
-    return vote == Vote::all ? answer == total : vote == Vote::any && answer != 0;
-  }
+  int answer_to(Vote vote) const { return simt::answer_to(vote, answer, total); }
 };
 
 struct Block {  // of the cluster
@@ -175,7 +172,8 @@ class Worker {
   void cluster_arrive();
   void cluster_barrier();
   void warp_group_barrier();
-  void named_barrier(unsigned id, unsigned threads, bool waits);
+  int named_barrier(unsigned id, unsigned threads, Vote vote, int predicate);
+  void named_arrive(unsigned id, unsigned threads);
   void grid_barrier();
   unsigned cluster_rank() const { return static_cast<unsigned>(running->block - blocks); }
   uint64_t collective(Collective what, unsigned mask, uint64_t value, unsigned operand);

@@ -134,19 +134,18 @@ Worker& at_named_barrier(unsigned id, unsigned threads) {
   return worker;
 }
 }  // namespace
-void named_barrier(unsigned id, unsigned threads) {
+int named_barrier(unsigned id, unsigned threads, Vote vote, int predicate) {
   Worker& worker = at_named_barrier(id, threads);
-  if (trace::in_traced_block())
-    trace::OrderedCall(__builtin_return_address(0))->barriers.named(id, threads, __builtin_return_address(0));
-  else
-    worker.named_barrier(id, threads, true);
+  if (!trace::in_traced_block()) return worker.named_barrier(id, threads, vote, predicate);
+  const void* const site = __builtin_return_address(0);
+  return answer_to(vote, trace::OrderedCall(site)->barriers.named(id, threads, predicate, site), threads);
 }
 void named_arrive(unsigned id, unsigned threads) {
   Worker& worker = at_named_barrier(id, threads);
   if (trace::in_traced_block())
     trace::OrderedCall(__builtin_return_address(0))->barriers.arrive(id, threads);
   else
-    worker.named_barrier(id, threads, false);
+    worker.named_arrive(id, threads);
 }
 unsigned cluster_rank() {
   Worker& worker = device_side("a block's rank in its cluster");
