@@ -363,7 +363,7 @@ __global__ void votes_kernel(uint32_t* out) {
                  : "memory");
     asm volatile(
         "{ .reg .pred p, q, r; setp.lt.u32 p, %4, %5; barrier.cta.red.and.aligned.pred q, %2, %3, p;\n"
-        "barrier.red.or.pred r, %2, %3, !p; selp.u32 %0, 1, 0, q; selp.u32 %1, 1, 0, r; }"
+        "barrier.red.aligned.or.pred r, %2, %3, !p; selp.u32 %0, 1, 0, q; selp.u32 %1, 1, 0, r; }"
         : "=r"(all), "=r"(any)
         : "r"(id), "r"(threads), "r"(i), "r"(20 * round + 50)
         : "memory");

@@ -245,9 +245,68 @@ struct F16FromZero : Registers<2, 1, 4, 4> {
     for (int i = 0; i < 4; ++i) as_float(d[i]) += as_float(c[i]);
   }
 };
+#define MMA_1_1(instruction)                                                                                 \
+  asm volatile("mma.sync.aligned." instruction " {%0,%1}, {%2}, {%3}, {%4,%5};"                              \
+               : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]))
+struct E4m3 : Registers<4, 2, 4, 4> {
+  __device__ void multiply() { MMA_4_2("m16n8k32.row.col.f32.e4m3.e4m3.f32", TO_FLOATS, FLOATS); }
+};
+struct E5m2E4m3 : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k16.row.col.f32.e5m2.e4m3.f32", TO_FLOATS, FLOATS); }
+};
+struct E5m2ToF16 : Registers<4, 2, 2, 2> {
+  __device__ void multiply() {
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
+                 : "=r"(d[0]), "=r"(d[1])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
+  }
+};
+struct S4 : Registers<4, 2, 4, 4> {
+  __device__ void multiply() { MMA_4_2("m16n8k64.row.col.s32.s4.s4.s32", TO_WORDS, WORDS); }
+};
+struct U4S4 : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k32.row.col.satfinite.s32.u4.s4.s32", TO_WORDS, WORDS); }
+};
+struct S4U4Small : Registers<1, 1, 2, 2> {
+  __device__ void multiply() { MMA_1_1("m8n8k32.row.col.s32.s4.u4.s32"); }
+};
+struct BitsXor : Registers<4, 2, 4, 4> {
+  __device__ void multiply() { MMA_4_2("m16n8k256.row.col.s32.b1.b1.s32.xor.popc", TO_WORDS, WORDS); }
+};
+struct BitsAnd : Registers<2, 1, 4, 4> {
+  __device__ void multiply() { MMA_2_1("m16n8k128.row.col.s32.b1.b1.s32.and.popc", TO_WORDS, WORDS); }
+};
+struct BitsXorSmall : Registers<1, 1, 2, 2> {
+  __device__ void multiply() { MMA_1_1("m8n8k128.row.col.s32.b1.b1.s32.xor.popc"); }
+};
+// Of float64, two words are a register.
+__device__ double in(const uint32_t* words, int i) { return __hiloint2double(words[2 * i + 1], words[2 * i]); }
+__device__ void out(uint32_t* words, const double* values, int count) {
+  for (int i = 0; i < count; ++i) words[2 * i] = __double2loint(values[i]), words[2 * i + 1] = __double2hiint(values[i]);
+}
+struct F64Small : Registers<2, 2, 4, 4> {
+  __device__ void multiply() {
+    double v[2];
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%4,%5};"
+                 : "=d"(v[0]), "=d"(v[1]) : "d"(in(a, 0)), "d"(in(b, 0)), "d"(in(c, 0)), "d"(in(c, 1)));
+    out(d, v, 2);
+  }
+};
+struct F64 : Registers<8, 4, 8, 8> {
+  __device__ void multiply() {
+    double v[4];
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64.rn {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                 "{%10,%11,%12,%13};"
+                 : "=d"(v[0]), "=d"(v[1]), "=d"(v[2]), "=d"(v[3])
+                 : "d"(in(a, 0)), "d"(in(a, 1)), "d"(in(a, 2)), "d"(in(a, 3)), "d"(in(b, 0)), "d"(in(b, 1)),
+                   "d"(in(c, 0)), "d"(in(c, 1)), "d"(in(c, 2)), "d"(in(c, 3)));
+    out(d, v, 4);
+  }
+};
 // clang-format on
 
 CASE(mma) {  // the number selects the instruction
   with_type<F16, Bf16, F16ToF16, F16OfDepth8, Bf16OfDepth8, Tf32, Tf32OfDepth4, S8, U8S8, S8Small, S8FromZero,
-            F16FromZero>(call.number(0), [&](auto registers) { RUN(mma_kernel<decltype(registers)>, 1, 32); });
+            F16FromZero, E4m3, E5m2E4m3, E5m2ToF16, S4, U4S4, S4U4Small, BitsXor, BitsAnd, BitsXorSmall, F64Small, F64>(
+      call.number(0), [&](auto registers) { RUN(mma_kernel<decltype(registers)>, 1, 32); });
 }

@@ -4,6 +4,7 @@ Products of small whole numbers are exact in every format, so they show where ea
 numbers are compared with the model of Hopper's tensor cores bit by bit.
 """
 
+from fractions import Fraction
 from functools import reduce
 from operator import xor
 
@@ -123,24 +124,39 @@ PRODUCTS = {
     "tf32, depth 4": (6, 16, 4, "tf32", "tf32", "f32"), "s8": (7, 16, 32, "s8", "s8", "s32"),
     "u8 and s8": (8, 16, 16, "u8", "s8", "s32"), "s8, 8 rows": (9, 8, 16, "s8", "s8", "s32"),
     "s8, c of 0": (10, 8, 16, "s8", "s8", "s32"), "f16, c of 0": (11, 16, 8, "f16", "f16", "f32"),
+    "e4m3": (12, 16, 32, "e4m3", "e4m3", "f32"), "e5m2 and e4m3": (13, 16, 16, "e5m2", "e4m3", "f32"),
+    "e5m2 to f16": (14, 16, 32, "e5m2", "e5m2", "f16"), "s4": (15, 16, 64, "s4", "s4", "s32"),
+    "u4 and s4": (16, 16, 32, "u4", "s4", "s32"), "s4 and u4, 8 rows": (17, 8, 32, "s4", "u4", "s32"),
+    "f64, 8 rows": (21, 8, 4, "f64", "f64", "f64"), "f64": (22, 16, 8, "f64", "f64", "f64"),
 }  # fmt: skip
-TYPES = {"f16": np.float16, "tf32": np.float32, "f32": np.float32, "s8": np.int8, "u8": np.uint8, "s32": np.int32}
+BITS = {"xor": (18, 16, 256), "and": (19, 16, 128), "xor, 8 rows": (20, 8, 128)}
+PRODUCTS |= {name: (*numbers, "b1", "b1", "s32") for name, numbers in BITS.items()}
+EIGHT = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+FEW = {"s4": 4, "u4": 4, "b1": 1}  # bits of an element
+TYPES = {"f64": np.float64, "f16": np.float16, "tf32": np.float32, "f32": np.float32}
+TYPES |= {"s8": np.int8, "u8": np.uint8, "s32": np.int32}
 
 
 def encode(values, kind):
     """Numbers as the bytes of a format."""
     if kind == "bf16":
         return torch.from_numpy(np.asarray(values, np.float32)).bfloat16().view(torch.int16).numpy()
+    if kind in EIGHT:
+        return torch.from_numpy(np.asarray(values, np.float32)).to(EIGHT[kind]).view(torch.uint8).numpy()
+    if kind in FEW:  # several in a word
+        bits = FEW[kind]
+        codes = (np.asarray(values) & (1 << bits) - 1).reshape(len(values), -1, 32 // bits)
+        return (codes << np.arange(0, 32, bits)).sum(-1).astype(np.uint32)
     return np.asarray(values).astype(TYPES[kind])
 
 
 def registers_of_factor(lines, kind):
     """lines: rows of a or columns of b, each with the elements along k."""
     lines = encode(lines, kind)
-    pack = 4 // lines.itemsize
+    pack = max(4 // lines.itemsize, 1)
     parts = lines.reshape(-1, 8, lines.shape[1] // (4 * pack), 4, pack)  # eights of lines, line, part of k, lane % 4
-    words = np.ascontiguousarray(parts).view(np.uint32)[..., 0]
-    return words.transpose(2, 0, 1, 3).reshape(-1, 32)  # parts of k, eights of lines, lane
+    words = np.ascontiguousarray(parts).view(np.uint32)  # one for each, or two
+    return np.ascontiguousarray(words.transpose(2, 0, 4, 1, 3)).reshape(-1, 32)  # parts of k, eights, words, lane
 
 
 def registers_of_sum(matrix, kind):
@@ -148,13 +164,15 @@ def registers_of_sum(matrix, kind):
     pairs = encode(matrix, kind).reshape(-1, 8, 4, 2)  # eights of rows, row, lane % 4, column
     if kind == "f16":
         return np.ascontiguousarray(pairs).view(np.uint32).reshape(-1, 32)
-    return np.ascontiguousarray(pairs.transpose(0, 3, 1, 2)).view(np.uint32).reshape(-1, 32)
+    words = np.ascontiguousarray(pairs[..., None]).view(np.uint32)
+    return np.ascontiguousarray(words.transpose(0, 3, 4, 1, 2)).reshape(-1, 32)
 
 
 def sum_of_registers(registers, kind):
     if kind == "f16":
         return registers.view(np.float16).reshape(-1, 8)
-    return registers.view(TYPES[kind]).reshape(-1, 2, 8, 4).transpose(0, 2, 3, 1).reshape(-1, 8)
+    words = registers.reshape(-1, 2, np.dtype(TYPES[kind]).itemsize // 4, 8, 4).transpose(0, 3, 4, 1, 2)
+    return np.ascontiguousarray(words).view(TYPES[kind]).reshape(-1, 8)
 
 
 def product(ops, name, a, b, c):
@@ -165,15 +183,60 @@ def product(ops, name, a, b, c):
     return sum_of_registers(out, kind_c)
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("name", [name for name in PRODUCTS if name not in BITS])
 def test_products_of_whole_numbers(ops, name):
-    _, rows, depth, kind_a, *_ = PRODUCTS[name]
+    _, rows, depth, kind_a, kind_b, _ = PRODUCTS[name]
     random = np.random.default_rng(rows + depth)
-    low = 0 if kind_a == "u8" else -7
-    a, b = random.integers(low, 8, (rows, depth)), random.integers(-7, 8, (depth, 8))
+    low_a, low_b = (0 if kind[0] == "u" else -7 for kind in (kind_a, kind_b))
+    a, b = random.integers(low_a, 8, (rows, depth)), random.integers(low_b, 8, (depth, 8))
     c = random.integers(-50, 50, (rows, 8))
     assert (product(ops, name, a, b, c) == a @ b + c).all()
     assert not (product(ops, name, a, b[::-1], c) == a @ b + c).all()
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_products_of_bits(ops, name):
+    _, rows, depth = BITS[name]
+    random = np.random.default_rng(depth)
+    a, b, c = random.integers(0, 2, (rows, depth)), random.integers(0, 2, (depth, 8)), random.integers(-9, 9, (rows, 8))
+    want = c + ((a[:, :, None] ^ b if "xor" in name else a[:, :, None] & b).sum(1))
+    assert (product(ops, name, a, b, c) == want).all()
+    assert not (product(ops, name, a, b[::-1], c) == want).all()
+
+
+def test_integers_of_4_bits_have_signs(ops):
+    for name, most in (("s4", 64 * 8 * 8), ("u4 and s4", -32 * 8 * 8), ("s4 and u4, 8 rows", -32 * 8 * 8)):
+        _, rows, depth, kind_a, kind_b, _ = PRODUCTS[name]
+        a = np.full((rows, depth), 8 if kind_a == "u4" else -8)
+        b = np.full((depth, 8), 8 if kind_b == "u4" else -8)
+        assert (product(ops, name, a, b, np.zeros((rows, 8))) == most).all()
+
+
+def test_sums_of_float64_are_fused_multiply_adds_along_k(ops):
+    random = np.random.default_rng(1)
+    a, b, c = (random.standard_normal(shape) for shape in ((16, 8), (8, 8), (16, 8)))
+
+    def exact(i, j):  # each step rounded once, by fractions
+        return reduce(lambda x, k: float(Fraction(x) + Fraction(a[i, k]) * Fraction(b[k, j])), range(8), c[i, j])
+
+    want = [[exact(i, j) for j in range(8)] for i in range(16)]
+    assert product(ops, "f64", a, b, c).tolist() == want
+    assert (np.array(want) != a @ b + c).any()
+
+
+@pytest.mark.skipif(not HOPPER, reason="the model is Hopper's")
+def test_sums_of_8_bit_floats_are_two_of_halves(ops):
+    a, b = (as_numbers(wide(shape, 6, i), "e4m3") for i, shape in enumerate([(16, 32), (32, 8)]))
+    c = wide((16, 8), 3, 2).astype(np.float32)
+    first = np.arange(32) % 4 < 2  # the lower half of each register
+
+    def of(x, y, addend):
+        lower = model(x[first], y[first], 0.0, torch.float16)
+        return np.float32(addend) + np.float32(model(x[~first], y[~first], lower, torch.float16))
+
+    want = [[of(a[i], b[:, j], c[i, j]) for j in range(8)] for i in range(16)]
+    assert (product(ops, "e4m3", a, b, c) == np.array(want)).all()
+    assert (product(ops, "e4m3", a, b, c) != (a @ b + c).astype(np.float32)).any()
 
 
 def test_integer_sums_wrap_or_saturate(ops):
@@ -189,7 +252,7 @@ def wide(shape, spread, seed):
     return random.standard_normal(shape) * 2.0 ** random.integers(-spread, spread + 1, shape)
 
 
-FORMATS = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": "tf32"}
+FORMATS = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": "tf32", **EIGHT}
 
 
 def as_numbers(x, kind):

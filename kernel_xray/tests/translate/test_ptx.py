@@ -193,8 +193,8 @@ REFUSED = {
     "cp.reduce.async.bulk.tensor.2d.global": (
         'asm("cp.reduce.async.bulk.tensor.2d.global.shared::cta.mul.bulk_group [%0, {%1, %1}], [%2];" :: "r"(x));'
     ),
-    "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32": (
-        'asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0}, {%1}, {%2}, {%3};" :: "f"(x));'
+    "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m3.e2m3.f32": (
+        'asm("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m3.e2m3.f32 {%0}, {%1}, {%2}, {%3};" :: "f"(x));'
     ),
     "tcgen05.shift.cta_group::1.down": 'asm("tcgen05.shift.cta_group::1.down [%0];" :: "r"(x));',
     "tcgen05.mma.ws.cta_group::1.kind::f16": (

@@ -187,7 +187,11 @@ _RULES = """
 4 mma.sync.aligned <m16n8k8|m16n8k16 ~row ~col <f32|f16 <f16 <f16 <f32|f16 = mma
 4 mma.sync.aligned <m16n8k8|m16n8k16 ~row ~col <f32 <bf16 <bf16 <f32 = mma
 4 mma.sync.aligned <m16n8k4|m16n8k8 ~row ~col <f32 <tf32 <tf32 <f32 = mma
+4 mma.sync.aligned <m16n8k16|m16n8k32 ~row ~col <f32|f16 <e4m3|e5m2 <e4m3|e5m2 <f32|f16 = mma
+4 mma.sync.aligned <m8n8k4|m16n8k4|m16n8k8|m16n8k16 ~row ~col ~rn? <f64 <f64 <f64 <f64 ~rn? = mma
 4 mma.sync.aligned <m8n8k16|m16n8k16|m16n8k32 ~row ~col .satfinite? <s32 <s8|u8 <s8|u8 <s32 = mma
+4 mma.sync.aligned <m8n8k32|m16n8k32|m16n8k64 ~row ~col .satfinite? <s32 <s4|u4 <s4|u4 <s32 = mma
+4 mma.sync.aligned <m8n8k128|m16n8k128|m16n8k256 ~row ~col <s32 <b1 <b1 <s32 .xor|and ~popc = mma
 
 0 wgmma.fence.sync.aligned = wgmma_fence
 0 wgmma.commit_group.sync.aligned = wgmma_commit
@@ -222,8 +226,8 @@ _RULES = """
 1 bar.warp.sync = bar_warp_sync
 1-2 bar.sync|bar.cta.sync|barrier.sync|barrier.cta.sync ~aligned? = bar_sync
 2 bar.arrive|bar.cta.arrive|barrier.arrive|barrier.cta.arrive ~aligned? = bar_arrive
-3-4 bar.red|bar.cta.red|barrier.red|barrier.cta.red .popc ~aligned? ~u32 = bar_red
-3-4 bar.red|bar.cta.red|barrier.red|barrier.cta.red .and|or ~aligned? ~pred = bar_red
+3-4 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .popc ~aligned? ~u32 = bar_red
+3-4 bar.red|bar.cta.red|barrier.red|barrier.cta.red ~aligned? .and|or ~aligned? ~pred = bar_red
 0 barrier.cluster.arrive ~release|relaxed? ~aligned? = cluster_arrive
 0 barrier.cluster.wait ~acquire? ~aligned? = cluster_wait
 1 nanosleep ~u32

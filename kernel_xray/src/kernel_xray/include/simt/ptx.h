@@ -8,6 +8,7 @@
 #include "ptx_bits.h"
 #include "ptx_conversions.h"
 #include "ptx_matrix.h"
+#include "ptx_mma.h"
 #include "ptx_tcgen05.h"
 #include "ptx_tensor.h"
 #include "ptx_warp.h"

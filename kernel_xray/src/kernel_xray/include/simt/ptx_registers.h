@@ -51,6 +51,12 @@ template <typename T>
 inline constexpr bool is_pair = false;
 template <typename Element>
 inline constexpr bool is_pair<Pair<Element>> = true;
+template <int bits, bool with_sign>
+struct Few {};  // one of several integers in a byte
+template <typename T>
+inline constexpr bool is_few = false;
+template <int bits, bool with_sign>
+inline constexpr bool is_few<Few<bits, with_sign>> = true;
 struct Tf32 {  // a float whose last 13 bits tensor cores ignore
   uint32_t bits;
 };
@@ -76,6 +82,11 @@ using t_bf16 = Narrow<Brain16>;
 using t_f16x2 = Pair<t_f16>;
 using t_bf16x2 = Pair<t_bf16>;
 using t_f32x2 = Pair<float>;
+using t_s4 = Few<4, true>;
+using t_u4 = Few<4, false>;
+using t_b1 = Few<1, false>;
+using t_e4m3 = Eight<E4M3>;
+using t_e5m2 = Eight<E5M2>;
 using t_e4m3x2 = Pair<Eight<E4M3>>;
 using t_e5m2x2 = Pair<Eight<E5M2>>;
 

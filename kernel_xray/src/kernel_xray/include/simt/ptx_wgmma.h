@@ -16,8 +16,6 @@ template <>
 struct WgmmaFormat<t_bf16> : WgmmaBf16 {};
 template <>
 struct WgmmaFormat<t_f16> : WgmmaF16 {};
-struct t_e4m3 {};
-struct t_e5m2 {};
 template <>
 struct WgmmaFormat<t_e4m3> : WgmmaE4m3 {};
 template <>
