@@ -1,5 +1,6 @@
 """Machine code read from listings of our own kernels, and the choice of what nvcc did: no tool is needed here."""
 
+import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -251,6 +252,14 @@ def test_a_function_is_named_without_namespaces_and_arguments():
     assert symbols.function_name("_Z14softmax_kernelIfLi4EEvPKT_") == "softmax_kernel"
     assert symbols.function_name("_ZN3ops3addIfEEvPT_") == "add"
     assert symbols.function_name("plain") == "plain"
+
+
+@pytest.mark.skipif(not (shutil.which("c++filt") or shutil.which("llvm-cxxfilt")), reason="no demangler")
+@pytest.mark.parametrize("depth", [1, 300])
+def test_names_of_any_length_are_demangled(depth):
+    name = f"_Z1fI{'1AI' * depth}i{'E' * depth}Evv"
+    assert symbols.demangled(name).replace(" ", "") == f"voidf<{'A<' * depth}int{'>' * depth}>()"
+    assert symbols.demangled(name[:-3]) == name[:-3]  # not a whole one
 
 
 def test_a_missing_tool_is_named(monkeypatch, tmp_path):

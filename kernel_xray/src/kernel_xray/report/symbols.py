@@ -92,13 +92,23 @@ def demangled(name: str) -> str:
     demangle.restype, demangle.argtypes = ctypes.c_void_p, [ctypes.c_char_p, *[ctypes.c_void_p] * 3]
     text = demangle(name.encode(), None, None, None)
     if not text:
-        return name
+        return _demangled_long(name)
     try:
         return ctypes.string_at(text).decode(errors="replace")
     finally:
         free = _process().free
         free.argtypes = [ctypes.c_void_p]
         free(text)
+
+
+def _demangled_long(name: str) -> str:
+    """The same for a name that libstdc++ refuses: it bounds its recursion, to names of some 1,000 characters."""
+    for command in (["c++filt", "-r"], ["llvm-cxxfilt"]):
+        if shutil.which(command[0]):
+            done = subprocess.run([*command, name], capture_output=True, text=True, check=False)
+            if done.returncode == 0 and done.stdout.strip():
+                return done.stdout.strip()
+    return name
 
 
 @cache
