@@ -26,12 +26,13 @@ void Barriers::cluster_arrive() {
   Split& barrier = cluster_barrier_;
   if (barrier.arrived[i] > barrier.phase) return;
   barrier.arrived[i] = barrier.phase + 1;
+  barrier.split = true;
   clocks_.full(i).release(barrier.arriving);
   clocks_.tick(i);
 }
 
 void Barriers::cluster(const void* site) {
-  if (!cluster_barrier_.arrived[cluster_.running()]) cluster_arrive();
+  clocks_.expand();
   cluster_.suspend(Waiting::cluster, site);
 }
 
@@ -49,6 +50,7 @@ void Barriers::begin_cluster() {
   Split& barrier = cluster_barrier_;
   std::fill_n(barrier.arrived.begin(), cluster_.count, 0);
   barrier.phase = 0;
+  barrier.split = false;
   barrier.arriving = barrier.released = {};
   std::fill_n(asked_.begin(), cluster_.warps(), Asked{});
   at_first_ = 0;
@@ -175,18 +177,29 @@ void Barriers::film_barrier(unsigned begin, unsigned end) {
 
 bool Barriers::open_cluster() {
   Split& barrier = cluster_barrier_;
+  const auto arrives_now = [&](unsigned i) { return cluster_.waits(i, Waiting::cluster) && !barrier.arrived[i]; };
   bool all = true, opened = false;
   for (unsigned i = 0; i < cluster_.count && all; ++i)
-    all = cluster_.threads[i].exited || barrier.arrived[i] > barrier.phase;
-  if (all) {
+    all = cluster_.threads[i].exited || barrier.arrived[i] > barrier.phase || arrives_now(i);
+  if (all && !barrier.split) {  // as for all threads at once, which is faster
+    clocks_.group_barrier(0, cluster_.count);
     for (unsigned i = 0; i < cluster_.count; ++i)
-      if (barrier.arrived[i] <= barrier.phase) clocks_.full(i).release(barrier.arriving);  // it has ended
+      if (!cluster_.threads[i].exited) cluster_.release(i);
+    return true;
+  }
+  if (all) {
+    for (unsigned i = 0; i < cluster_.count; ++i) {
+      if (barrier.arrived[i] > barrier.phase) continue;
+      clocks_.full(i).release(barrier.arriving);  // it has ended, or arrives and waits at once
+      if (arrives_now(i)) barrier.arrived[i] = barrier.phase + 1;
+    }
     barrier.released = std::move(barrier.arriving);
     barrier.arriving = {};
+    barrier.split = false;
     ++barrier.phase;
   }
   for (unsigned i = 0; i < cluster_.count; ++i) {
-    if (!cluster_.waits(i, Waiting::cluster) || barrier.arrived[i] > barrier.phase) continue;
+    if (!cluster_.waits(i, Waiting::cluster) || !barrier.arrived[i] || barrier.arrived[i] > barrier.phase) continue;
     clocks_.acquire(i, barrier.released);
     barrier.arrived[i] = 0;
     cluster_.release(i);

@@ -45,6 +45,7 @@ class Barriers {
   };
   struct Split {  // the cluster's barrier: threads may arrive at it and wait for the others later
     unsigned phase = 0;
+    bool split = false;  // whether a thread has arrived in this phase without waiting
     // In which phase, plus one, a thread has arrived without having passed the barrier; or 0.
     std::vector<unsigned> arrived = std::vector<unsigned>(kMaxClusterThreads);
     ProxyClocks arriving, released;  // what threads knew when they arrived: in this phase, and in the one before
