@@ -273,7 +273,7 @@ int Worker::named_barrier(unsigned id, unsigned threads, Vote vote, int predicat
   leave_range();
   BarrierQueue& barrier = running->block->named[id];
   wait_at(barrier, predicate, threads);
-  return barrier.answer_to(vote);  // valid: whoever arrives for the next round is behind this thread in the queue
+  return barrier.answer_to(vote);  // of this round: threads of the next one run after this one
 }
 
 void Worker::named_arrive(unsigned id, unsigned threads) {
