@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
+import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from helpers.paths import ROOT
+from helpers.paths import KERNELS, ROOT
 from helpers.upkeep.mutants import isolation, judges, record, score, targets
 from helpers.upkeep.mutants.isolation import Result
 from helpers.upkeep.mutants.kinds import OPERATORS
@@ -21,6 +23,7 @@ from kernel_xray.machine import reaper, toolchain
 from kernel_xray.machine.progress import ProgressBar
 
 Work = list[tuple[Target, Mutant]]
+_CHANGE = re.compile(r"^\+\+\+ b/(.+?)\t?$|^@@ -\S+ \+(\d+),?(\d*) @@", re.MULTILINE)  # a file, or lines of it
 
 
 def main(arguments: list[str]) -> int:
@@ -31,11 +34,14 @@ def main(arguments: list[str]) -> int:
         if unknown:
             raise ValueError(f"there is no operator {', '.join(unknown)}; there are {', '.join(OPERATORS)}")
         chosen = targets.find(options.name)
+        changed = changed_since(options.since) if options.since else None
     except ValueError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 2
     operators = [OPERATORS[name] for name in options.operators or OPERATORS]
     work = [(target, mutant) for target in chosen for mutant in target.mutants(operators)]
+    if changed is not None:
+        work = [(target, mutant) for target, mutant in work if mutant.line in changed.get(mutant.file, ())]
     work = sampled(work, options.sample, options.seed)
     if options.list:
         print(*(mutant.difference() for _, mutant in work), f"{len(work)} mutants", sep="\n")
@@ -50,6 +56,34 @@ def main(arguments: list[str]) -> int:
     print(*score.table(lines), sep="\n")
     total = sum(line.verdict == "killed" for line in lines)
     return 0 if total >= 0.95 * (total + len(score.survivors(lines))) else 1
+
+
+def changed_since(commit: str) -> dict[str, set[int]]:
+    """File in kernels/ -> the lines that differ from a commit's. Raises ValueError if git knows no such commit."""
+    command = [
+        "git",
+        "-C",
+        str(KERNELS),
+        "diff",
+        "--relative",
+        "--unified=0",
+        "--no-ext-diff",
+        "--dst-prefix=b/",
+        commit,
+        "--",
+        ".",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+    if done.returncode:
+        raise ValueError(f"--since {commit}: {done.stderr.strip().splitlines()[0]}")
+    changed: dict[str, set[int]] = {}
+    lines: set[int] = set()
+    for file, first, count in _CHANGE.findall(done.stdout):
+        if file:
+            lines = changed[file] = set()
+        else:
+            lines.update(range(int(first), int(first) + int(count or 1)))
+    return changed
 
 
 def sampled(work: Work, count: int, seed: str = "") -> Work:
@@ -116,5 +150,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that judge at a time")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N of the mutants, spread over all")
     parser.add_argument("--seed", default="", help="of a sample: another one has other mutants")
+    parser.add_argument("--since", metavar="COMMIT", help="only mutants of lines that differ from a commit's")
     parser.add_argument("--list", action="store_true", help="print the mutants, and judge none")
     return parser

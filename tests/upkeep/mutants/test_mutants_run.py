@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -228,3 +229,26 @@ def test_a_real_mutant_is_killed_and_its_original_is_not(name, operator, after):
     result = isolation.judged(judges.judge, target, mutant.text)
     assert result.verdict == "killed", json.dumps(result.why)
     assert 0 < result.seconds < time.monotonic() - began
+
+
+def test_mutants_since_a_commit_are_those_of_the_lines_that_differ(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "kernels" / "two words.cu"
+    file.parent.mkdir()
+    monkeypatch.setattr(command, "KERNELS", file.parent)
+
+    def git(*arguments):
+        own = ("-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", "-C", str(tmp_path), *own, *arguments], check=True, capture_output=True)
+
+    git("init")
+    file.write_text("one\ntwo\nthree\nfour\nfive\n")
+    (tmp_path / "beside.cu").write_text("one\n")
+    git("add", ".")
+    git("commit", "-m", "first")
+    file.write_text("one\nTWO\nthree\nfive\nsix\nseven\n")
+    (tmp_path / "beside.cu").write_text("other\n")
+    assert command.changed_since("HEAD") == {"two words.cu": {2, 5, 6}}
+    git("commit", "-a", "-m", "second")
+    assert command.changed_since("HEAD") == {}
+    assert command.main(["roll", "--since", "nowhere", "--list"]) == 2
+    assert "--since nowhere: fatal: " in capsys.readouterr().err
