@@ -24,6 +24,16 @@ namespace simt::detail {
 template <typename T>
 using Unchanged = std::enable_if_t<true, T>;  // the pointer alone says what T is
 
+// Atomic values lie at multiples of their size. Of a structure that need not, clang++ would call libatomic.
+template <typename T>
+struct alignas(sizeof(T)) Whole {
+  T value;
+};
+template <typename T>
+inline Whole<T>* whole(T* address) {
+  return reinterpret_cast<Whole<T>*>(address);
+}
+
 template <typename Operation>
 inline auto nv_atomic(int order, int scope, Operation operation) {
   const auto ordered = [&] {
@@ -44,9 +54,9 @@ template <typename T>
 inline T __nv_atomic_load_n(T* address, int, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   ::simt::atomic_step(::simt::every_64th());
   return ::simt::detail::nv_atomic(__NV_ATOMIC_RELAXED, scope, [&] {
-    T value;
-    __atomic_load(address, &value, __ATOMIC_SEQ_CST);
-    return value;
+    ::simt::detail::Whole<T> found;
+    __atomic_load(::simt::detail::whole(address), &found, __ATOMIC_SEQ_CST);
+    return found.value;
   });
 }
 template <typename T>
@@ -57,7 +67,9 @@ inline void __nv_atomic_load(T* address, T* to, int order, int scope = __NV_THRE
 template <typename T>
 inline void __nv_atomic_store_n(T* address, ::simt::detail::Unchanged<T> value, int order,
                                 int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  ::simt::detail::nv_atomic(order, scope, [&] { __atomic_store(address, &value, __ATOMIC_SEQ_CST); });
+  ::simt::detail::Whole<T> given{value};
+  ::simt::detail::nv_atomic(order, scope,
+                            [&] { __atomic_store(::simt::detail::whole(address), &given, __ATOMIC_SEQ_CST); });
 }
 template <typename T>
 inline void __nv_atomic_store(T* address, T* value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
@@ -67,7 +79,9 @@ inline void __nv_atomic_store(T* address, T* value, int order, int scope = __NV_
 template <typename T>
 inline T __nv_atomic_exchange_n(T* address, ::simt::detail::Unchanged<T> value, int order,
                                 int scope = __NV_THREAD_SCOPE_SYSTEM) {
-  T before = ::simt::detail::nv_atomic(order, scope, [&] { return ::simt::detail::atomic_exchange(address, value); });
+  const ::simt::detail::Whole<T> given{value};
+  T before = ::simt::detail::nv_atomic(
+      order, scope, [&] { return ::simt::detail::atomic_exchange(::simt::detail::whole(address), given).value; });
   ::simt::atomic_step(__builtin_memcmp(&before, &value, sizeof(T)) == 0);  // a lock that is taken
   return before;
 }
@@ -80,9 +94,12 @@ inline void __nv_atomic_exchange(T* address, T* value, T* to, int order, int sco
 template <typename T>
 inline bool __nv_atomic_compare_exchange_n(T* address, T* expected, ::simt::detail::Unchanged<T> value, bool, int order,
                                            int, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+  ::simt::detail::Whole<T> found{*expected}, given{value};
   const bool done = ::simt::detail::nv_atomic(order, scope, [&] {
-    return __atomic_compare_exchange(address, expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return __atomic_compare_exchange(::simt::detail::whole(address), &found, &given, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_SEQ_CST);
   });
+  *expected = found.value;
   ::simt::atomic_step(!done);
   return done;
 }
