@@ -1,4 +1,5 @@
 // atomics.cu: every atomic function for every type that has it, on global and on shared memory.
+#include <cuda/atomic>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -176,6 +177,10 @@ __global__ void built_ins_kernel(int* cells, float* sum, unsigned long long* bit
   Pair pair;
   __nv_atomic_load(&pairs[0], &pair, __NV_ATOMIC_ACQUIRE, __NV_THREAD_SCOPE_BLOCK);
   if (t == 0) __nv_atomic_store(&pairs[1], &pair, __NV_ATOMIC_RELAXED);
+  const cuda::atomic_ref<Pair, cuda::thread_scope_device> third(pairs[2]);
+  Pair now = third.load();
+  while (!third.compare_exchange_weak(now, Pair{now.a + 1, now.b + 2})) {
+  }
   __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_DEVICE);
 }
 

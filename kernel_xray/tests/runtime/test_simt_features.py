@@ -339,10 +339,10 @@ def test_compare_and_swap(built):
 )
 def test_built_in_atomics_of_nvcc(built):
     cells, total = tensor([0, 0, 0, 1000, -1, 0, 0, 0]), zeros(1, dtype=torch.float32)
-    bits, pairs = zeros(1, dtype=torch.uint64), tensor([5, 7, 0, 0])
+    bits, pairs = zeros(1, dtype=torch.uint64), tensor([5, 7, 0, 0, 0, 0])
     built("atomics").built_ins([cells, total, bits, pairs, zeros(1)], [])
     assert cells.tolist() == [200, -400, 199, 0, -8, reduce(xor, range(200)), 600, 200]
-    assert (total.item(), bits.item(), pairs.tolist()) == (200, 2**64 - 1, [5, 7, 5, 7])
+    assert (total.item(), bits.item(), pairs.tolist()) == (200, 2**64 - 1, [5, 7, 5, 7, 200, 400])
 
 
 def test_last_block_sums_up(built):

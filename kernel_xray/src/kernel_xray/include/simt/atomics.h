@@ -37,6 +37,16 @@ inline bool every_64th() {
 
 namespace simt::detail {
 
+// Atomic values lie at multiples of their size. Of a structure that need not, clang++ would call libatomic.
+template <typename T>
+struct alignas(sizeof(T)) Whole {
+  T value;
+};
+template <typename T>
+inline Whole<T>* whole(T* address) {
+  return reinterpret_cast<Whole<T>*>(address);
+}
+
 // Replaces *address by operation(*address) and returns the old value. Compares bits, so it is right for NaN.
 template <typename T, typename Operation>
 inline T atomic_update(T* address, Operation operation) {

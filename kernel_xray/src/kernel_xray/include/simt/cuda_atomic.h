@@ -32,6 +32,7 @@ class AtomicOperations {
   using Order = ::cuda::std::memory_order;
   static constexpr Order kStrong = ::cuda::std::memory_order_seq_cst;
   using Scoped = InScope<scope_of(scope)>;
+  using Whole = detail::Whole<T>;
 
  public:
   using value_type = T;
@@ -41,29 +42,32 @@ class AtomicOperations {
   void store(T value, Order order = kStrong) const {
     [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
-    __atomic_store(at(), &value, __ATOMIC_SEQ_CST);
+    Whole given{value};
+    __atomic_store(at(), &given, __ATOMIC_SEQ_CST);
   }
   T load(Order = kStrong) const {
     atomic_step(every_64th());
     [[maybe_unused]] const Scoped in_scope;
-    T value;
-    __atomic_load(at(), &value, __ATOMIC_SEQ_CST);
-    return value;
+    Whole found;
+    __atomic_load(at(), &found, __ATOMIC_SEQ_CST);
+    return found.value;
   }
   void store(T value, Order order = kStrong) const volatile { not_volatile().store(value, order); }
   T load(Order order = kStrong) const volatile { return not_volatile().load(order); }
   T exchange(T value, Order order = kStrong) const {
     [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
-    T before;
-    __atomic_exchange(at(), &value, &before, __ATOMIC_SEQ_CST);
-    atomic_step(__builtin_memcmp(&before, &value, sizeof(T)) == 0);  // a lock that is taken
-    return before;
+    Whole before, given{value};
+    __atomic_exchange(at(), &given, &before, __ATOMIC_SEQ_CST);
+    atomic_step(__builtin_memcmp(&before, &given, sizeof(T)) == 0);  // a lock that is taken
+    return before.value;
   }
   bool compare_exchange_strong(T& expected, T value, Order order, Order) const {
     [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
-    const bool done = __atomic_compare_exchange(at(), &expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    Whole found{expected}, given{value};
+    const bool done = __atomic_compare_exchange(at(), &found, &given, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (!done) expected = found.value;
     atomic_step(!done);
     return done;
   }
@@ -108,7 +112,7 @@ class AtomicOperations {
   T operator^=(T value) const { return static_cast<T>(fetch_xor(value) ^ value); }
 
  private:
-  T* at() const { return static_cast<const Derived*>(this)->address(); }
+  Whole* at() const { return detail::whole(static_cast<const Derived*>(this)->address()); }
   const AtomicOperations& not_volatile() const volatile { return const_cast<const AtomicOperations&>(*this); }
 
   // One atomic access in a trace, as the hardware's operation is.
@@ -116,12 +120,12 @@ class AtomicOperations {
   T update(Order order, Operation operation) const {
     [[maybe_unused]] const Scoped in_scope;
     atomic_release(order);
-    T before, after;
+    Whole before, after;
     __atomic_load(at(), &before, __ATOMIC_RELAXED);
     do {
-      after = operation(before);
+      after.value = operation(before.value);
     } while (!__atomic_compare_exchange(at(), &before, &after, true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
-    return before;
+    return before.value;
   }
 };
 

@@ -24,16 +24,6 @@ namespace simt::detail {
 template <typename T>
 using Unchanged = std::enable_if_t<true, T>;  // the pointer alone says what T is
 
-// Atomic values lie at multiples of their size. Of a structure that need not, clang++ would call libatomic.
-template <typename T>
-struct alignas(sizeof(T)) Whole {
-  T value;
-};
-template <typename T>
-inline Whole<T>* whole(T* address) {
-  return reinterpret_cast<Whole<T>*>(address);
-}
-
 template <typename Operation>
 inline auto nv_atomic(int order, int scope, Operation operation) {
   const auto ordered = [&] {
@@ -99,7 +89,7 @@ inline bool __nv_atomic_compare_exchange_n(T* address, T* expected, ::simt::deta
     return __atomic_compare_exchange(::simt::detail::whole(address), &found, &given, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST);
   });
-  *expected = found.value;
+  if (!done) *expected = found.value;
   ::simt::atomic_step(!done);
   return done;
 }
