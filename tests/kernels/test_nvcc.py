@@ -25,11 +25,16 @@ NVCC = find_nvcc()
 needs_nvcc = pytest.mark.skipif(NVCC is None, reason="nvcc is not installed: the simulator's tests cover the rest")
 
 
+def found_from(path, name):
+    """The file that `path` includes by this name: beside it, or from the include path."""
+    return next(file for folder in (path.parent, KERNEL_INCLUDE) if (file := folder / name).exists())
+
+
 def is_for(path, architecture):
     """Whether a source supports GPUs of this architecture: its header comment says so if it needs a newer one."""
     text = path.read_text()
-    for other in re.findall(r'#include "(.+\.cu)"', text):  # beside it, or from the include path
-        text += next(f for folder in (path.parent, KERNEL_INCLUDE) if (f := folder / other).exists()).read_text()
+    for other in re.findall(r'#include "(.+\.cu)"', text):
+        text += found_from(path, other).read_text()
     if "torch/extension.h" in text:
         return False  # needs headers of PyTorch's CUDA build; lesson 02 builds this file
     needs = NEEDS.search(text)
@@ -60,7 +65,7 @@ def included(path):
     text = path.read_text()
     found = set(re.findall(r"#include <(.+)>", text))
     for own in re.findall(r'#include "(.+)"', text):
-        found |= included(next(f for folder in (path.parent, KERNEL_INCLUDE) if (f := folder / own).exists()))
+        found |= included(found_from(path, own))
     return found
 
 

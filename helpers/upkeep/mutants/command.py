@@ -60,19 +60,7 @@ def main(arguments: list[str]) -> int:
 
 def changed_since(commit: str) -> dict[str, set[int]]:
     """File in kernels/ -> the lines that differ from a commit's. Raises ValueError if git knows no such commit."""
-    command = [
-        "git",
-        "-C",
-        str(KERNELS),
-        "diff",
-        "--relative",
-        "--unified=0",
-        "--no-ext-diff",
-        "--dst-prefix=b/",
-        commit,
-        "--",
-        ".",
-    ]
+    command = ["git", "-C", str(KERNELS), "diff", "--relative", "-U0", "--no-ext-diff", "--dst-prefix=b/", commit, "--"]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
     if done.returncode:
         raise ValueError(f"--since {commit}: {done.stderr.strip().splitlines()[0]}")

@@ -217,18 +217,18 @@ struct Bf16 : Registers<4, 2, 4, 4> {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
 };
+#define MMA_4_2_TO_2(instruction) \
+  asm volatile("mma.sync.aligned." instruction " {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};" \
+               : "=r"(d[0]), "=r"(d[1]) \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]))
+#define MMA_1_1(instruction)                                                                                 \
+  asm volatile("mma.sync.aligned." instruction " {%0,%1}, {%2}, {%3}, {%4,%5};"                              \
+               : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]))
 struct F16ToF16 : Registers<4, 2, 2, 2> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
-                 : "=r"(d[0]), "=r"(d[1])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
-  }
+  __device__ void multiply() { MMA_4_2_TO_2("m16n8k16.row.col.f16.f16.f16.f16"); }
 };
 struct S8Small : Registers<1, 1, 2, 2> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%4,%5};"
-                 : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]));
-  }
+  __device__ void multiply() { MMA_1_1("m8n8k16.row.col.s32.s8.s8.s32"); }
 };
 struct S8FromZero : Registers<1, 1, 2, 2> {  // c is written as numbers
   __device__ void multiply() {
@@ -245,9 +245,6 @@ struct F16FromZero : Registers<2, 1, 4, 4> {
     for (int i = 0; i < 4; ++i) as_float(d[i]) += as_float(c[i]);
   }
 };
-#define MMA_1_1(instruction)                                                                                 \
-  asm volatile("mma.sync.aligned." instruction " {%0,%1}, {%2}, {%3}, {%4,%5};"                              \
-               : "=r"(d[0]), "=r"(d[1]) : "r"(a[0]), "r"(b[0]), "r"(c[0]), "r"(c[1]))
 struct E4m3 : Registers<4, 2, 4, 4> {
   __device__ void multiply() { MMA_4_2("m16n8k32.row.col.f32.e4m3.e4m3.f32", TO_FLOATS, FLOATS); }
 };
@@ -255,11 +252,7 @@ struct E5m2E4m3 : Registers<2, 1, 4, 4> {
   __device__ void multiply() { MMA_2_1("m16n8k16.row.col.f32.e5m2.e4m3.f32", TO_FLOATS, FLOATS); }
 };
 struct E5m2ToF16 : Registers<4, 2, 2, 2> {
-  __device__ void multiply() {
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e5m2.f16 {%0,%1}, {%2,%3,%4,%5}, {%6,%7}, {%8,%9};"
-                 : "=r"(d[0]), "=r"(d[1])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(c[0]), "r"(c[1]));
-  }
+  __device__ void multiply() { MMA_4_2_TO_2("m16n8k32.row.col.f16.e5m2.e5m2.f16"); }
 };
 struct S4 : Registers<4, 2, 4, 4> {
   __device__ void multiply() { MMA_4_2("m16n8k64.row.col.s32.s4.s4.s32", TO_WORDS, WORDS); }
