@@ -235,7 +235,7 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
                    Lengths of_kv, Mask mask) {
   constexpr int bytes = hopper::kSharedBytes<HopperTiles<S>>;
   static_assert(bytes <= 227 * 1024, "a block has at most 227 KB of shared memory");
-  TileScheduler<S::rows, Lengths> scheduler(of_q, of_kv, size, q.size(1));
+  TileScheduler<S::rows, Lengths> scheduler(of_q, of_kv, size, q.size(1), mask);
   std::optional<Tensor> taken;
   unsigned blocks = scheduler.blocks(mask, q, taken);
   Strides of_sum = {q.size(1) * size.tokens, size.tokens, 1};

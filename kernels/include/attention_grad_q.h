@@ -5,7 +5,8 @@
 // The order of additions differs from run to run, and the last bits of grad_q with it;
 // grad_k and grad_v are the same each time. deterministic: blocks add to a tile in the
 // order of their keys. Each tile counts the blocks that have added to it, and the next
-// one waits for its turn. All blocks go through the tiles from the last one down, which
+// one waits for its turn: for work tiles that were taken before its own, so by blocks
+// that run. All blocks go through the tiles from the last one down, which
 // every block of a causal head has, so they do not wait for a block that comes to a
 // tile much later, but once, for the hand-overs of the first tile. Those are fewer if
 // blocks of several heads alternate.
@@ -23,47 +24,50 @@ __device__ inline float4* grad_q_subtile(float* sums, int64_t tile, int consumer
   return reinterpret_cast<float4*>(sums) +
          ((tile * kConsumers + consumer) * (kWarpGroup / 32) * kSubtile / 8) * 32;
 }
-__device__ inline int index_in_subtile(int eight) {
-  return (threadIdx.x % kWarpGroup / 32 * (kSubtile / 8) + eight) * 32 +
-         threadIdx.x % 32;
+__device__ inline int index_in_subtile(int t, int eight) {
+  return (t / 32 * (kSubtile / 8) + eight) * 32 + t % 32;
 }
 
 using Turn = cuda::atomic_ref<int, cuda::thread_scope_device>;
 
 // One thread of each adder, which has every other step: while one waits for its turn,
 // or until its additions are complete, the other goes on.
-template <int d, typename Mask>
+template <int d, typename Scheduler>
 __device__ void add_grad_q(KeyTiles<d>& shared, const Operands& operands, int adder,
-                           WorkTile work, const Mask& mask) {
-  TileIterator& iterator = work.iterator;
+                           const Scheduler& scheduler) {
+  unsigned step = 0;
+  shared.for_each_work_tile([&](const WorkTile& work, unsigned i) {
+    TileIterator iterator = work.iterator;
 #pragma unroll 1
-  for (int step = 0; step < work.steps; ++step, iterator.advance()) {
-    if (step % kAdders != adder) continue;
-    int64_t number = iterator.number();
-    Turn turn(operands.turns[operands.begun ? number : 0]);
-    if (operands.begun) {
-      int query = iterator.tile * kQueriesOfTile<d>;
-      int before =
-          work.first / kKeysOfBlock - mask.keys_of(query, query).begin / kKeysOfBlock;
-      while (turn.load(cuda::memory_order_acquire) != before) {
+    for (unsigned end = step + work.steps; step < end; ++step, iterator.advance()) {
+      if (step % kAdders != adder) continue;
+      int number = iterator.number();
+      Turn turn(operands.turns[operands.turns ? number : 0]);
+      if (operands.turns) {
+        int query = iterator.tile * kQueriesOfTile<d>,
+            first_key = scheduler.mask_of(work.q, work.kv).keys_of(query, query).begin;
+        int before = work.first / kKeysOfBlock - first_key / kKeysOfBlock;
+        while (turn.load(cuda::memory_order_acquire) != before) {
+        }
+        hopper::fence_async();
       }
-      hopper::fence_async();
+      for (int consumer = 0; consumer < kConsumers; ++consumer) {
+        hopper::wait(shared.grad_q_full[adder][consumer], step / kAdders % 2);
+        hopper::add_floats(grad_q_subtile(operands.grad_q, number, consumer),
+                           shared.grad_q[consumer], sizeof shared.grad_q[consumer]);
+        hopper::store_commit();
+      }
+      hopper::store_wait<1>();
+      hopper::arrive(shared.grad_q_empty[0]);
+      hopper::store_wait<0>();
+      hopper::arrive(shared.grad_q_empty[1]);
+      if (operands.turns) {
+        hopper::store_complete();
+        turn.fetch_add(1, cuda::memory_order_release);
+      }
     }
-    for (int consumer = 0; consumer < kConsumers; ++consumer) {
-      hopper::wait(shared.grad_q_full[adder][consumer], step / kAdders % 2);
-      hopper::add_floats(grad_q_subtile(operands.grad_q, number, consumer),
-                         shared.grad_q[consumer], sizeof shared.grad_q[consumer]);
-      hopper::store_commit();
-    }
-    hopper::store_wait<1>();
-    hopper::arrive(shared.grad_q_empty[0]);
-    hopper::store_wait<0>();
-    hopper::arrive(shared.grad_q_empty[1]);
-    if (operands.begun) {
-      hopper::store_complete();
-      turn.fetch_add(1, cuda::memory_order_release);
-    }
-  }
+    hopper::arrive(shared.work_empty[i % 2]);
+  });
 }
 
 // A warp group. Writes 64 rows of n sums, times factor, as far as there are `rows`
@@ -90,13 +94,17 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
 // A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and
-// delta of the tile; sums, begun and turns: zeros.
+// delta of the tile; sums, taken and turns, if not null: zeros.
 template <int d, typename Lengths>
-__global__ void __launch_bounds__(kThreadsOfTile) attention_hopper_rows_kernel(
-    const bfloat16* __restrict__ grad, const bfloat16* __restrict__ out,
-    const float* __restrict__ grad_logsumexp, const float* __restrict__ logsumexp,
-    float* __restrict__ rows, float4* __restrict__ sums, int* __restrict__ begun,
-    Strides of_grad, Strides of_out, Lengths lengths, int heads, int tokens) {
+__global__ void __launch_bounds__(kThreadsOfTile)
+    attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,
+                                 const bfloat16* __restrict__ out,
+                                 const float* __restrict__ grad_logsumexp,
+                                 const float* __restrict__ logsumexp,
+                                 float* __restrict__ rows, float4* __restrict__ sums,
+                                 int* __restrict__ taken, int* __restrict__ turns,
+                                 Strides of_grad, Strides of_out, Lengths lengths,
+                                 int heads, int tokens) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
   using Eight = Vector<uint32_t, 16>;
   int head = blockIdx.x / lengths.tiles(queries),
@@ -111,9 +119,9 @@ __global__ void __launch_bounds__(kThreadsOfTile) attention_hopper_rows_kernel(
   Strides of_sum = {int64_t(heads) * tokens, tokens, 1};
   int64_t first_row =
       Lengths::offset(sequence, of_sum) + head % heads * of_sum.head + first;
-  if (begun && threadIdx.x == 0) {
-    if (blockIdx.x == 0) *begun = 0;
-    begun[1 + blockIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) *taken = 0;
+    if (turns) turns[blockIdx.x] = 0;
   }
   for (int i = threadIdx.x; i < queries * d / 4; i += kThreadsOfTile) {
     sums[blockIdx.x * int64_t(queries * d / 4) + i] = make_float4(0, 0, 0, 0);
@@ -157,7 +165,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
   float sum[kSubtile / 2];
 #pragma unroll
   for (int i = 0; i < kSubtile / 8; ++i) {
-    float4 four = from[index_in_subtile(i)];
+    float4 four = from[index_in_subtile(threadIdx.x % kWarpGroup, i)];
     sum[4 * i] = four.x, sum[4 * i + 1] = four.y, sum[4 * i + 2] = four.z,
             sum[4 * i + 3] = four.w;
   }
@@ -182,8 +190,8 @@ struct SumsOfGradQ {
   int64_t tiles;
   int heads;
   cudaStream_t stream;
-  Tensor rows, sums, turns;
-  int* begun;
+  Tensor rows, sums, counters;
+  int *taken, *turns;
 
   SumsOfGradQ(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
               const Tensor& out, const Tensor& logsumexp, const Sizes& size,
@@ -194,13 +202,14 @@ struct SumsOfGradQ {
         stream(current_stream(q)),
         rows(torch::stable::new_empty(q, {tiles, 2, queries}, ScalarType::Float)),
         sums(torch::stable::new_empty(q, {tiles, queries, d}, ScalarType::Float)),
-        turns(torch::stable::new_empty(q, {deterministic ? 1 + tiles : 0},
-                                       ScalarType::Int)),
-        begun(deterministic ? data<int>(turns) : nullptr) {
+        counters(torch::stable::new_empty(q, {deterministic ? 1 + tiles : 1},
+                                          ScalarType::Int)),
+        taken(data<int>(counters)),
+        turns(deterministic ? taken + 1 : nullptr) {
     attention_hopper_rows_kernel<d, Lengths>
         <<<grid_of(tiles), kThreadsOfTile, 0, stream>>>(
             data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
-            data<float>(logsumexp), data<float>(rows), data<float4>(sums), begun,
+            data<float>(logsumexp), data<float>(rows), data<float4>(sums), taken, turns,
             strides(grad), strides(out), lengths, heads, size.tokens);
     STD_CUDA_KERNEL_LAUNCH_CHECK();
   }

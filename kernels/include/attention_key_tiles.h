@@ -3,78 +3,18 @@
 // consumer.
 #pragma once
 
+#include "attention_key_work.h"
 #include "hopper_bulk.h"
-#include "hopper_matmul.h"
 #include "hopper_wgmma.h"
-#include "sequences.h"
 
 namespace ladder {
 
 using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
     hopper::kWarpGroup, hopper::TileMap;
 
-constexpr int kKeysOfGroup = 64, kKeysOfBlock = kConsumers * kKeysOfGroup;
 constexpr int kStages = 2;
 constexpr int kAdders = 2;  // threads that add parts of grad_q, each in its own steps
 using PipelineState = hopper::PipelineStateOf<kStages>;
-// a consumer's subtile of a tile of grad_q: kSubtile x kSubtile elements.
-constexpr int kSubtile = 64;
-template <int d>
-constexpr int kQueriesOfTile = kConsumers * kSubtile * kSubtile / d;
-
-// The tiles of queries that a block loops over: from the last one down, each of all
-// `heads` heads of the group. first_head: of those of all batches. numbers: how many
-// tiles of a head have; first: that of the sequence's first tile.
-struct TileIterator {
-  int first_head, heads, numbers, first, tile, head;
-  __device__ void advance() {
-    if (++head == heads) {
-      head = 0;
-      --tile;
-    }
-  }
-  __device__ int64_t number() const {
-    return int64_t(first_head + head) * numbers + first + tile;
-  }
-};
-
-// What a block works on: keys from `first` on of a sequence, with a tile of queries in
-// each of `steps` steps.
-struct WorkTile {
-  Sequence q, kv;
-  int head_kv, first, steps;
-  TileIterator iterator;
-};
-
-// A warp. What block `block` works on. Blocks of `at_once` heads alternate, if causal
-// the longest first.
-template <int d, typename Lengths, typename Mask>
-__device__ WorkTile work_tile(int block, const Sizes& size, const Lengths& of_q,
-                              const Lengths& of_kv, int heads_kv, int at_once,
-                              const Mask& mask) {
-  constexpr int queries = kQueriesOfTile<d>;
-  int numbers = of_kv.tiles(kKeysOfBlock), head = block / (numbers * at_once) * at_once;
-  int heads = min(at_once, int(size.heads) / size.group - head);
-  block -= head * numbers;
-  head += block % heads;
-  int number = block / heads, i = of_kv.sequence_of(number, kKeysOfBlock);
-  Sequence q = of_q.sequence(head / heads_kv, i),
-           kv = of_kv.sequence(head / heads_kv, i);
-  int first = (number - of_kv.first_tile(i, kKeysOfBlock)) * kKeysOfBlock;
-  Mask seen = mask;
-  if constexpr (Lengths::packed) seen = mask.aligned(q.length, kv.length);
-  Range range = seen.queries_of(first, first + kKeysOfBlock - 1);
-  int begin = max(range.begin, 0) / queries,
-      end = ceil_div(min(range.end, q.length), queries);
-  bool none = Lengths::packed && (first < 0 || first >= kv.length);
-  return {q,
-          kv,
-          head % heads_kv,
-          first,
-          none ? 0 : max(end - begin, 0) * size.group,
-          {head * size.group, size.group, of_q.tiles(queries),
-           of_q.first_tile(i, queries), end - 1, 0}};
-}
 
 // Tiles are stored in panels of 64 columns.
 template <int d>
@@ -90,14 +30,20 @@ struct KeyTiles {
   bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // double-buffered
   float4 grad_q[kConsumers][kSubtile * kSubtile / 4];        // a block's part of a tile
   QueryTile<d> stages[kStages];
-  Barrier keys_full, full[kStages], empty[kStages], ds_full[2],
-      grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers];
-  WorkTile work;
+  Barrier keys_full, keys_empty, full[kStages], empty[kStages], ds_full[2],
+      grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers], work_full[2],
+      work_empty[2];
+  WorkTile work[2];  // one that comes is read early
 
   // One thread.
   __device__ void init() {
     constexpr int group = kWarpGroup / 32, warps = kConsumers * group;
     hopper::init(keys_full, 1);
+    hopper::init(keys_empty, warps);
+    for (int i = 0; i < 2; ++i) {
+      hopper::init(work_full[i], 1);
+      hopper::init(work_empty[i], warps + kAdders);
+    }
     for (int stage = 0; stage < kStages; ++stage) {
       hopper::init(full[stage], 1);
       hopper::init(empty[stage], warps);
@@ -108,13 +54,23 @@ struct KeyTiles {
       for (auto& full : grad_q_full) hopper::init(full[consumer], group);
     }
   }
+  // Calls run(work tile, how many came before) for each; it arrives at work_empty.
+  template <typename Run>
+  __device__ __forceinline__ void for_each_work_tile(Run run) {
+#pragma unroll 1
+    for (unsigned i = 0;; ++i) {
+      hopper::wait(work_full[i % 2], i / 2 % 2);
+      if (work[i % 2].steps == kNoMore) return;
+      run(work[i % 2], i);
+    }
+  }
 };
 
 struct Operands {
   TileMap q, grad, k, v;
-  const float* rows;   // of each tile of queries: all logsumexp, then all delta
-  float* grad_q;       // sums, in the order of grad_q_subtile
-  int *begun, *turns;  // blocks that have begun, and have added to each tile; or null
+  const float* rows;  // of each tile of queries: all logsumexp, then all delta
+  float* grad_q;      // sums, in the order of grad_q_subtile
+  int* turns;         // blocks that have added to each tile; or null
   bfloat16 *grad_k, *grad_v;
   Strides of_grad_k, of_grad_v;
 };
@@ -122,18 +78,24 @@ struct Operands {
 // -------------------------------------------------------------------------------------
 // The producer
 
+// One thread. Requests the tiles of the block's i-th work tile.
 template <typename Lengths, int d>
-__device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile work) {
+__device__ void request(KeyTiles<d>& shared, const Operands& operands, WorkTile work,
+                        unsigned i, PipelineState& pipe) {
   constexpr int queries = kQueriesOfTile<d>, row_bytes = 2 * queries * sizeof(float);
-  hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
-  Lengths::load(shared.k, operands.k, shared.keys_full, work.kv, work.head_kv,
-                work.first);
-  Lengths::load(shared.v, operands.v, shared.keys_full, work.kv, work.head_kv,
-                work.first);
-  PipelineState pipe;
   TileIterator& iterator = work.iterator;
 #pragma unroll 1
-  for (int step = 0; step < work.steps; ++step, pipe.advance(), iterator.advance()) {
+  for (int step = 0; step <= work.steps; ++step) {
+    // The first queries have their place before the keys.
+    if (step == min(1, work.steps)) {
+      hopper::wait(shared.keys_empty, i % 2 ^ 1);
+      hopper::arrive_and_expect(shared.keys_full, sizeof shared.k + sizeof shared.v);
+      Lengths::load(shared.k, operands.k, shared.keys_full, work.kv, work.head_kv,
+                    work.first);
+      Lengths::load(shared.v, operands.v, shared.keys_full, work.kv, work.head_kv,
+                    work.first);
+    }
+    if (step == work.steps) return;
     QueryTile<d>& stage = shared.stages[pipe.stage];
     Barrier& full = shared.full[pipe.stage];
     // At first there is no phase to wait for.
@@ -143,8 +105,31 @@ __device__ void produce(KeyTiles<d>& shared, const Operands& operands, WorkTile 
         row = iterator.tile * queries;
     Lengths::load(stage.q, operands.q, full, work.q, head, row);
     Lengths::load(stage.grad, operands.grad, full, work.q, head, row);
-    hopper::load_bytes(stage.logsumexp, operands.rows + iterator.number() * 2 * queries,
+    hopper::load_bytes(stage.logsumexp,
+                       operands.rows + int64_t(iterator.number()) * 2 * queries,
                        row_bytes, full);
+    pipe.advance(), iterator.advance();
+  }
+}
+
+// A warp.
+template <int d, typename Lengths, typename Mask>
+__device__ void produce(KeyTiles<d>& shared, const Operands& operands,
+                        const TileScheduler<d, Lengths, Mask>& scheduler) {
+  PipelineState pipe;
+  bool more = true;
+#pragma unroll 1
+  for (unsigned i = 0; more; ++i) {
+    WorkTile work;
+    more = scheduler.next(work);
+    if (!more) work.steps = kNoMore;
+    if (hopper::elected()) {
+      hopper::wait(shared.work_empty[i % 2], i / 2 % 2 ^ 1);
+      shared.work[i % 2] = work;
+      hopper::arrive(shared.work_full[i % 2]);
+      if (more) request<Lengths>(shared, operands, work, i, pipe);
+    }
+    __syncwarp();
   }
 }
 

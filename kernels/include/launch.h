@@ -112,6 +112,7 @@ inline int device_attribute(cudaDeviceAttr which) {
   STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
   return value;
 }
+inline int sms() { return device_attribute(cudaDevAttrMultiProcessorCount); }
 
 // PyTorch's current stream for this tensor's device, which `with torch.cuda.stream(s):`
 // sets. A kernel launched there runs after the work that made its inputs and before the

@@ -147,4 +147,19 @@ void with_sequences(const Tensor& q, const Tensor& k, const Sizes& size, bool ca
   run(of_q, of_k, window(size, causal, left, right));
 }
 
+// Whether all queries see as many keys.
+inline bool uniform(const Mask& mask) { return !mask.causal; }
+inline bool uniform(const Band&) { return false; }
+
+// Of how many of `heads` heads the work tiles alternate: those whose `bytes` bytes each
+// fit in the L2 cache. If tiles take the same time, or are few to a head, only as many
+// as run at a time: what they share is used while it is in the cache. Of others, the
+// long ones of many heads come first, and the short ones keep all SMs busy.
+inline int heads_at_once(int64_t heads, int64_t bytes, int64_t tiles_of_head,
+                         bool same_time) {
+  if (same_time || tiles_of_head <= 4)
+    heads = std::min(heads, ceil_div(int64_t(sms()), tiles_of_head));
+  return int(std::clamp<int64_t>(kL2Bytes / bytes, 1, heads));
+}
+
 }  // namespace ladder

@@ -35,12 +35,6 @@ struct WorkTile {
 };
 constexpr int kNoMore = -1;  // the end of what follows the last one
 
-inline int sms() { return device_attribute(cudaDevAttrMultiProcessorCount); }
-
-// Whether all queries see as many keys.
-inline bool uniform(const Mask& mask) { return !mask.causal; }
-inline bool uniform(const Band&) { return false; }
-
 // The time of all work tiles of `rows` queries, in those of one with all keys.
 inline double waves(const Sizes& size, const Mask& mask, int rows) {
   double tiles = size.heads * ceil_div(int64_t(size.tokens), int64_t(rows));
@@ -49,20 +43,22 @@ inline double waves(const Sizes& size, const Mask& mask, int rows) {
   return std::max(1.0, tiles * seen / sms());
 }
 
-// The order of work tiles of `rows` queries: those of `at_once` heads together, whose k
-// and v fit in the L2 cache. Of these, the last queries come first: if causal, they
-// take longest, and the short tiles at the end keep all SMs busy.
+// The order of work tiles of `rows` queries: those of `at_once` heads together. Of
+// these, the last queries come first: if causal, they take longest, and the short tiles
+// at the end keep all SMs busy.
 template <int rows, typename Lengths>
 struct TileScheduler {
   Lengths of_q, of_kv;
   Sizes size;
   int at_once, of_batch;  // heads
   int* taken = nullptr;   // how many tiles blocks have taken beyond their first
-  TileScheduler(Lengths of_q, Lengths of_kv, const Sizes& size, int of_batch)
+  template <typename Mask>
+  TileScheduler(Lengths of_q, Lengths of_kv, const Sizes& size, int of_batch,
+                const Mask& mask)
       : of_q(of_q), of_kv(of_kv), size(size), of_batch(of_batch) {
-    int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * 2;
-    at_once =
-        int(std::clamp<int64_t>(kL2Bytes / bytes * size.group, size.group, size.heads));
+    int64_t bytes = int64_t(size.tokens_kv) * size.d * 2 * 2;  // of k and v
+    at_once = size.group * heads_at_once(size.heads / size.group, bytes,
+                                         size.group * of_q.tiles(rows), uniform(mask));
   }
   // How many numbers tiles have.
   __host__ __device__ int64_t numbers() const { return size.heads * of_q.tiles(rows); }

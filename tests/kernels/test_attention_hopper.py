@@ -27,7 +27,7 @@ def changed(good, bad, tmp_path, header=""):
 def few_blocks(sms, tmp_path, source=SOURCE, **options):
     """The extension on a GPU of as few SMs, so that a block has several work tiles."""
     real = "return device_attribute(cudaDevAttrMultiProcessorCount);"
-    return load("few_blocks", mistaken(source, real, f"return {sms};", tmp_path), **options).attention_hopper
+    return load("few_blocks", mistaken(source, real, f"return {sms};", tmp_path), **options)
 
 
 def agrees(function, shape, causal):
@@ -215,7 +215,7 @@ def test_heads_in_sections(bytes_at_once, tmp_path):
 @pytest.mark.parametrize("shape", [(2, 1, 385, 260, 64), (3, 3, 130, 400, 64), (4, 2, 257, 129, 128)], ids=str)
 def test_blocks_with_many_work_tiles(shape, sms, tmp_path):
     """Three consumers at (2, ..., 64), where 3 tiles of 192 queries are less work than 4 of 128."""
-    function = few_blocks(sms, tmp_path)
+    function = few_blocks(sms, tmp_path).attention_hopper
     assert agrees(function, shape, False)
     assert agrees(function, shape, True)
     assert window_agrees(function, shape, (40, 0))  # some tiles see no key
@@ -249,7 +249,8 @@ RACES = {
 
 
 def with_mistake(mistake, tmp_path, **options):
-    return few_blocks(1, tmp_path, mistaken(SOURCE, *mistake[:2], tmp_path, *mistake[2:]), **options)
+    source = mistaken(SOURCE, *mistake[:2], tmp_path, *mistake[2:])
+    return few_blocks(1, tmp_path, source, **options).attention_hopper
 
 
 @in_the_simulator

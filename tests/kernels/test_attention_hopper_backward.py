@@ -4,7 +4,7 @@ import pytest
 import torch
 from inputs import load, mistaken, pytorch_attention
 from test_attention import FLOOR, arguments, error, reference, results
-from test_attention_hopper import in_window
+from test_attention_hopper import few_blocks, in_window
 from test_hopper import assert_no_spills, for_hopper, in_the_simulator, report, wrong_or_fault  # noqa: F401  a fixture
 
 import helpers
@@ -184,6 +184,16 @@ def test_what_is_refused():
             operators.attention_hopper_backward()(*wrong)
 
 
+@pytest.mark.parametrize("sms", [1, 3])
+@pytest.mark.parametrize("shape", [(4, 2, 300, 260, 64), (3, 3, 129, 400, 128)], ids=str)
+def test_blocks_with_many_work_tiles(shape, sms, tmp_path):
+    function = few_blocks(sms, tmp_path).attention_hopper_backward
+    for causal in (False, True):
+        assert agrees(function, shape, causal)
+        assert agrees(function, shape, causal, deterministic=True)
+    assert spares_missing_keys(function)
+
+
 # -- The X-ray ---------------------------------------------------------------------------------------------------------
 
 
@@ -200,10 +210,13 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
 
 # What a right result can hide: good, bad
 RACES = {
-    "keys not waited for": ("  hopper::wait(shared.keys_full, 0);\n", ""),
+    "keys not waited for": ("  hopper::wait(shared.keys_full, parity);\n", ""),
+    "keys overwritten": ("      hopper::wait(shared.keys_empty, i % 2 ^ 1);\n", ""),
+    "a work tile not waited for": ("      hopper::wait(work_full[i % 2], i / 2 % 2);\n", ""),
+    "a work tile overwritten": ("      hopper::wait(shared.work_empty[i % 2], i / 2 % 2 ^ 1);\n", ""),
     "stage filled too soon": ("    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);", ""),
     "dS not visible to wgmma": ("    hopper::fence_before_store();  // for wgmma as for TMA\n", ""),
-    "dS read too soon": ("    hopper::wait(shared.ds_full[step % 2], step / 2 % 2);\n", ""),
+    "dS read too soon": ("hopper::wait(shared.ds_full[step % 2], step / 2 % 2);", ""),
     "one buffer of dS": ("shared.ds[step % 2][from / 64]", "shared.ds[0][from / 64]"),
     "parts overwritten": ("    hopper::wait(shared.grad_q_empty[consumer], step % 2 ^ 1);\n", ""),
     "parts not visible to the copy unit": (
@@ -218,9 +231,10 @@ RACES = {
 @in_the_simulator
 @pytest.mark.parametrize("mistake", RACES)
 def test_the_xray_finds_a_race(mistake, tmp_path):
-    function = load("mistaken", mistaken(SOURCE, *RACES[mistake], tmp_path), traced=True).attention_hopper_backward
+    ops = few_blocks(1, tmp_path, mistaken(SOURCE, *RACES[mistake], tmp_path), traced=True)
     given, _ = given_for((1, 1, 450, 300, 128), False)
-    faults = [fault for seed in range(3) for fault in helpers.xray(function, *given, seed=seed).faults]
+    seeds = range(3)
+    faults = [fault for seed in seeds for fault in helpers.xray(ops.attention_hopper_backward, *given, seed=seed).faults]
     assert any(fault.kind == "race" for fault in faults)
 
 
@@ -243,9 +257,11 @@ MISTAKES = {
     "one head of the group left out": ("max(end - begin, 0) * size.group", "max(end - begin, 0) * (size.group - 1)"),
     "the same head again": ("(first_head + head)", "(first_head)"),
     "the same tile again": ("      --tile;\n", ""),
-    "the same block again": ("atomicAdd(operands.begun, 1)", "blockIdx.x / 2"),
-    "a stage never released": ("if (lane == 0) hopper::arrive(shared.empty[pipe.stage]);", ""),
-    "wrong parity of a stage": ("full[pipe.stage], pipe.parity);", "full[pipe.stage], pipe.parity ^ 1);"),
+    "each work tile twice": ("atomicAdd(taken, 1)", "atomicAdd(taken, 1) / 2"),
+    "the last work tile left out": ("if (number >= numbers())", "if (number >= numbers() - 1)"),
+    "the mask of another tile": ("if (++head == heads) head = 0, --tile;", ""),
+    "a stage never released": ("if (lane == 0) hopper::arrive(shared.empty[step % kStages]);", ""),
+    "wrong parity of a stage": ("step / kStages % 2);", "step / kStages % 2 ^ 1);"),
 }  # fmt: skip
 
 
