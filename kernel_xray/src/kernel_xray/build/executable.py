@@ -4,11 +4,11 @@ The compilers are called directly. PyTorch's headers and libraries are used only
 without them builds in a second or two.
 """
 
+import dataclasses
 import re
 import subprocess
 import sysconfig
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from kernel_xray.build import dependencies, flags, libraries, sources
@@ -19,6 +19,7 @@ from kernel_xray.machine.paths import RUNTIME, also_include
 from kernel_xray.machine.progress import Progress
 from kernel_xray.runtime import libsimt
 from kernel_xray.translate.errors import BuildError
+from kernel_xray.translate.guards import LEFT_OUT
 
 SUFFIXES = (".cu", ".cpp", ".cc", ".cxx")
 _START = RUNTIME / "program" / "start.cpp"  # linked into each program
@@ -26,7 +27,7 @@ _CAPABILITY = re.compile(r"--?(?:arch|gencode|gpu-architecture|generate-code)\b"
 _NO_MAIN = re.compile(r"undefined reference to `main'|undefined symbols?.*\s\"?_main\b")
 
 
-@dataclass
+@dataclasses.dataclass
 class Plan:
     """How to build a program: what compiles each source to an object, and what links the objects."""
 
@@ -37,6 +38,15 @@ class Plan:
 
 def get(build: Build) -> Path:
     """The executable, from the build cache or newly built. Raises BuildError."""
+    try:
+        return _made(build)
+    except BuildError as error:
+        if build.whole or LEFT_OUT not in error.output:
+            raise
+        return _made(dataclasses.replace(build, whole=True))
+
+
+def _made(build: Build) -> Path:
     build.include_paths = also_include(build.include_paths)
     texts = build.texts()
     simulated = build.target == "simulator"

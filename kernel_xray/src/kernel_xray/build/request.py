@@ -35,9 +35,12 @@ class Build:
     program: bool = (
         False  # an executable: it may print its sources' paths, as assert does, so it serves no other folder
     )
+    whole: bool = False  # a program with all headers that it names, also those which it seems not to read
 
     def texts(self) -> dict[Path, str]:
-        return includes.closure(self.sources, self.include_paths)
+        flags = [*self.cflags, *self.cuda_cflags, *libsimt.compiler().split()]
+        some = self.program and self.target == "simulator" and not self.whole
+        return includes.closure(self.sources, self.include_paths, flags if some else None)
 
     def key(self, texts: dict[Path, str]) -> str:
         known_as = self.names(texts)
@@ -68,7 +71,7 @@ class Build:
         return origins.names(texts) if free else {path: str(path) for path in texts}
 
     def _included(self, path: Path, text: str, known_as: dict[Path, str]) -> list[str]:
-        return [known_as[file] for file in includes.included(path, text, self.include_paths)]
+        return [known_as.get(file, "") for file in includes.included(path, text, self.include_paths)]
 
 
 def architectures() -> list[str]:

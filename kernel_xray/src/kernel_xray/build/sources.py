@@ -11,6 +11,7 @@ from kernel_xray.machine import artifacts, cache
 from kernel_xray.machine.paths import PACKAGE
 from kernel_xray.translate import ptx, rewriter
 from kernel_xray.translate.errors import BuildError
+from kernel_xray.translate.guards import LEFT_OUT
 from kernel_xray.translate.includes import INCLUDE, directives, included, read_source, resolve_include, write_source
 from kernel_xray.translate.launch_macros import launch_macros
 from kernel_xray.translate.lexer import LexError
@@ -121,6 +122,8 @@ def write_translated(
             above = "\n" * match[0].count(
                 "\n"
             )  # of a directive on several lines, so that the others keep their numbers
+            if file is not None and place is None:
+                return f"{above}#error {LEFT_OUT}"
             if place is None:
                 instead = libraries.directive(match[2])
                 return match[0] if instead is None else above + instead

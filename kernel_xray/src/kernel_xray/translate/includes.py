@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from kernel_xray.translate.errors import BuildError
+from kernel_xray.translate.guards import guards, may_be_defined, may_wait
 
 # Between the words of a directive: blanks, continued lines, comments.
 _GAP = r"(?:[ \t]|\\\n|/\*(?:[^*]|\*(?!/))*\*/)*"
@@ -25,8 +26,10 @@ def resolve_include(quote: str, name: str, folder: Path, include_paths: list[Pat
     return next((f / name for f in folders if (f / name).is_file()), None)
 
 
-def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
+def closure(sources: list[Path], include_paths: list[Path], flags: list[str] | None = None) -> dict[Path, str]:
     """Path and text of `sources` and of all the learner's own headers that they include, directly or not.
+
+    flags: the compiler's; without large headers that none of the macros which they wait for lets in (guards.py)
 
     A byte that is not UTF-8, as of a comment in Latin-1, is a lone surrogate in the text; `write_source` restores it.
     Raises BuildError for a file that is not text.
@@ -34,7 +37,8 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
     texts: dict[Path, str] = {}
     files: dict[str, str] = {}
     waiting = list(sources)
-    while waiting:
+    left: set[tuple[Path, str]] = set()  # headers, each with a macro that would let it in
+    while waiting or (waiting := _let_in(left, texts, flags or [])):
         path = waiting.pop(0).resolve()
         if path in texts:
             continue
@@ -42,8 +46,27 @@ def closure(sources: list[Path], include_paths: list[Path]) -> dict[Path, str]:
         if "\0" in texts[path]:
             at = f"byte {path.read_bytes().index(0)} is zero"
             raise BuildError(f"{path.name} is not text in UTF-8 or another code of single bytes: {at}")
-        waiting += included(path, texts[path], include_paths)
+        guarded = {} if flags is None else _guarded(path, texts[path], include_paths)
+        left |= guarded.items()
+        waiting += [file for file in included(path, texts[path], include_paths) if file not in guarded]
     return texts
+
+
+def _let_in(left: set[tuple[Path, str]], texts: dict[Path, str], flags: list[str]) -> list[Path]:
+    """Those of the headers left out that a macro may let in."""
+    waiting = {(file, macro) for file, macro in left if file not in texts}
+    defined = may_be_defined({macro for _, macro in waiting}, texts.values(), flags)
+    return sorted({file for file, macro in waiting if macro in defined})
+
+
+def _guarded(path: Path, text: str, include_paths: list[Path]) -> dict[Path, str]:
+    """The large headers that a file includes only where a macro is defined, each with that macro."""
+    large = {
+        name: file.resolve()
+        for quote, name in directives(text)
+        if (file := resolve_include(quote, name, path.parent, include_paths)) and may_wait(file)
+    }
+    return {file: macro for name, macro in guards(text).items() if (file := large.get(name))} if large else {}
 
 
 def read_source(path: Path) -> str:
