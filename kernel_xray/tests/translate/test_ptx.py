@@ -301,6 +301,26 @@ def test_a_refusal_names_its_line_and_registers_of_another_width_are_refused_as_
         assert re.search(rf":{line}:\d+:\s+(required from|note: in instantiation)", caught.value.output), line
 
 
+def test_results_come_in_eights():
+    """Of variables, which are named again; what is another expression or has another constraint comes by itself."""
+    operands = [*(f'"+f"(d{i})' for i in range(9)), *(f'"=r"(e[{i}])' for i in range(8))]
+    registers = ", ".join(f"%{i}" for i in range(16))
+    source = (
+        f'asm("tcgen05.ld.sync.aligned.32x32b.x16.b32 {{{registers}}}, [%17];" : {", ".join(operands)} : "r"(from));'
+    )
+    code = rewrite(source).replace("::simt::ptx::", "")
+    pairs = ", ".join(f"d{i}, simt_{i}" for i in range(8))
+    assert f"op_in_8<'f'>({pairs});" in code and f"op_out_8<'f'>({pairs});" in code
+    assert (
+        "auto& simt_o8 = (d8); auto simt_8 = op_in<'f'>(simt_o8);" in code and "op_out<'f'>(simt_o8, simt_8);" in code
+    )
+    pairs = ", ".join(f"simt_o{i}, simt_{i}" for i in range(9, 17))
+    assert "auto& simt_o9 = (e [ 0 ]);" in code
+    assert f"op_out_8<'r'>({pairs});" in code and "op_in_8<'r'>" not in code
+    macro = "#define d0 values[next++]\n" + source
+    assert "auto& simt_o0 = (d0);" in rewrite(macro)
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # X-rays
 

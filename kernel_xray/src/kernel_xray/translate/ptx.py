@@ -12,14 +12,13 @@ when it is executed, since much code that is compiled never runs; elsewhere when
 """
 
 import re
-from dataclasses import dataclass
 
 from kernel_xray.translate.edits import OPENING, Text
 from kernel_xray.translate.lexer import Token
-from kernel_xray.translate.names import BUILT_IN
 from kernel_xray.translate.ptx_branches import in_branches
 from kernel_xray.translate.ptx_instructions import call
 from kernel_xray.translate.ptx_macros import Macros
+from kernel_xray.translate.ptx_operands import AsmOperand, asm_operand, variables
 from kernel_xray.translate.ptx_text import (
     Instruction,
     Label,
@@ -63,7 +62,7 @@ def rewrite_asm(text: Text, i: int, macros: Macros, in_function: bool) -> None:
 
     def translated(statement: list[Token]) -> str | None:
         try:
-            return _translated(macros.statement(statement), macros)
+            return _translated(macros.statement(statement), macros, text.in_macro(i))
         except PtxError as error:
             if not executed:
                 raise
@@ -100,13 +99,7 @@ def _begins_statement(text: Text, i: int) -> bool:
 # The statement
 
 
-@dataclass(frozen=True)
-class _AsmOperand:
-    constraint: str  # "=r", "+f", "l"
-    expression: str
-
-
-def _translated(statement: list[Token], macros: Macros) -> str | None:
+def _translated(statement: list[Token], macros: Macros, in_macro: bool) -> str | None:
     """The C++ for the statement; None if it may stay: a compiler barrier."""
     words = [token.text for token in statement]
     if ")" not in words:
@@ -114,7 +107,9 @@ def _translated(statement: list[Token], macros: Macros) -> str | None:
     inside = statement[words.index("(") + 1 : len(words) - 1 - words[::-1].index(")")]
     template, *sections = _sections(macros.expanded(inside))
     source = _template(template[0] if template else [])
-    operands = [[_asm_operand(tokens) for tokens in section] for section in sections[:2]]
+    operands = [
+        [asm_operand(tokens, not (in_macro or macros.names(tokens))) for tokens in section] for section in sections[:2]
+    ]
     outputs, inputs = (*operands, [], [])[:2]
     if not source.strip() and not outputs and not inputs:
         return None
@@ -153,43 +148,17 @@ def _template(tokens: list[Token]) -> str:
     return "".join(pieces)
 
 
-def _asm_operand(tokens: list[Token]) -> _AsmOperand:
-    words = [token.text for token in tokens]
-    if len(words) < 4 or tokens[0].kind != "string" or words[1] != "(" or words[-1] != ")":
-        raise PtxError(f"an operand of inline PTX that is not written as a constraint and an expression (`{words[0]}`)")
-    members = (".", "->", "::")
-    spelled = [BUILT_IN.get(w, w) if words[k + 1] not in members else w for k, w in enumerate(words[2:-1])]
-    return _AsmOperand(words[0].strip('"').replace("&", ""), " ".join(spelled))
-
-
 # ----------------------------------------------------------------------------------------------------------------------
 # The block
 
 
-def _block(statements: list[Statement], outputs: list[_AsmOperand], inputs: list[_AsmOperand], fences: bool) -> str:
-    before, after = [], []
-    for i, operand in enumerate(outputs):
-        kind = _constraint(operand.constraint[1:])
-        value = f"op_in<'{kind}'>(simt_o{i})" if operand.constraint[0] == "+" else f"op_undefined<'{kind}'>()"
-        before.append(f"auto& simt_o{i} = ({operand.expression}); auto simt_{i} = ::simt::ptx::{value};")
-        after.append(f"::simt::ptx::op_out<'{kind}'>(simt_o{i}, simt_{i});")
-    for i, operand in enumerate(inputs, len(outputs)):
-        if operand.constraint in ("n", "i"):
-            before.append(f"const long long simt_{i} = ({operand.expression});")
-        else:
-            kind = _constraint(operand.constraint)
-            before.append(f"auto simt_{i} = ::simt::ptx::op_in<'{kind}'>({operand.expression});")
+def _block(statements: list[Statement], outputs: list[AsmOperand], inputs: list[AsmOperand], fences: bool) -> str:
+    before, after = variables(outputs, inputs)
     registers = {f"%{i}": f"simt_{i}" for i in range(len(outputs) + len(inputs))}
     body, labels = _body(statements, registers)
     declared = [f"__label__ {', '.join(labels)};"] if labels else []
     barrier = ['__asm__ __volatile__("" ::: "memory");'] if fences else []
     return " ".join(["__extension__({", *declared, *before, *barrier, *body, *barrier, *after, "})"])
-
-
-def _constraint(letter: str) -> str:
-    if letter not in tuple("hrlfd"):
-        raise PtxError(f"an operand of inline PTX with the constraint '{letter}'")
-    return letter
 
 
 def _body(statements: list[Statement], registers: dict[str, str]) -> tuple[list[str], list[str]]:

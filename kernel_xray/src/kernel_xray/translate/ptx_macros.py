@@ -65,6 +65,10 @@ class Macros:
         parameters = self._macros[name].parameters or ()
         return words[0] in self.statements or (words[0] in ASM and any(word in parameters for word in text))
 
+    def names(self, tokens: list[Token]) -> bool:
+        """Whether one of the tokens is the name of a macro."""
+        return any(token.text in self._macros for token in tokens)
+
     def statement(self, tokens: list[Token]) -> list[Token]:
         """The asm statement, from `asm` on, that a macro of this kind with its arguments stands for."""
         while tokens[0].text not in ASM:

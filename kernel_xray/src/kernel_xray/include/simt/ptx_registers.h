@@ -181,6 +181,23 @@ SIMT_PTX void op_out(T& variable, R value) {
   variable = bit_cast<Value>(value);
 }
 
+// Eight variables and their registers at once.
+#define SIMT_EIGHT_VARIABLES \
+  T0 &v0, R &r0, T1 &v1, R &r1, T2 &v2, R &r2, T3 &v3, R &r3, T4 &v4, R &r4, T5 &v5, R &r5, T6 &v6, R &r6, T7 &v7, R &r7
+template <char c, typename R, typename T0, typename T1, typename T2, typename T3, typename T4, typename T5, typename T6,
+          typename T7>
+SIMT_PTX void op_in_8(SIMT_EIGHT_VARIABLES) {
+  r0 = op_in<c>(v0), r1 = op_in<c>(v1), r2 = op_in<c>(v2), r3 = op_in<c>(v3);
+  r4 = op_in<c>(v4), r5 = op_in<c>(v5), r6 = op_in<c>(v6), r7 = op_in<c>(v7);
+}
+template <char c, typename R, typename T0, typename T1, typename T2, typename T3, typename T4, typename T5, typename T6,
+          typename T7>
+SIMT_PTX void op_out_8(SIMT_EIGHT_VARIABLES) {
+  op_out<c>(v0, r0), op_out<c>(v1, r1), op_out<c>(v2, r2), op_out<c>(v3, r3);
+  op_out<c>(v4, r4), op_out<c>(v5, r5), op_out<c>(v6, r6), op_out<c>(v7, r7);
+}
+#undef SIMT_EIGHT_VARIABLES
+
 // ---------------------------------------------------------------------------------------------------------------
 // Operands of an instruction
 
