@@ -16,7 +16,8 @@ import kernel_xray
 from kernel_xray.__main__ import main
 from kernel_xray.build import executable, flags, libraries, process
 from kernel_xray.build.extension import Build
-from kernel_xray.machine import toolchain
+from kernel_xray.machine import guard, toolchain
+from kernel_xray.runtime import compiled_headers, libsimt
 
 PROGRAMS = Path(__file__).parent / "programs"
 SIMULATOR = kernel_xray.target == "simulator"
@@ -497,3 +498,59 @@ def test_the_command_says_how_a_program_ended(capfd, tmp_path):
     assert status == 124 and "plain: time limit" in errors
     status, _, errors = run(capfd, tmp_path / "missing.cu")
     assert status == 2 and "missing.cu" in errors
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Compiled headers
+
+
+def compiled_headers_of(monkeypatch, source, **options):
+    """The folders that this build asked for, and what the program printed."""
+    made, folders = compiled_headers.of_programs, []
+    monkeypatch.setattr(compiled_headers, "of_programs", lambda given: folders.append(made(given)) or folders[-1])
+    return folders, kernel_xray.program(source, **options).stdout
+
+
+@on_simulator
+@pytest.mark.parametrize(
+    ("options", "asked", "printed"),
+    [
+        ({}, True, "0 1"),
+        ({"cuda_cflags": ["-DANSWER=2"]}, True, "2 1"),
+        ({"cuda_cflags": ["-DNDEBUG"]}, True, "0 0"),  # g++ sees that it changes a header
+        ({"cuda_cflags": ["-std=c++20"]}, False, "0 1"),
+        ({"traced": True}, False, "0 1"),
+    ],
+)
+def test_headers_are_compiled_once_for_builds_with_the_same_flags(tmp_path, monkeypatch, options, asked, printed):
+    source = tmp_path / "small.cu"
+    source.write_text(
+        f"""// {tmp_path}
+        #include <cstdio>
+        #include <cuda_runtime.h>
+        #include "cuda_runtime.h"
+        #ifndef ANSWER
+        #define ANSWER 0
+        #endif
+        int main() {{
+          bool evaluated = false;
+          assert((evaluated = true));
+          std::printf("%d %d", ANSWER, evaluated);
+        }}"""
+    )
+    folders, output = compiled_headers_of(monkeypatch, source, **options)
+    assert output == printed and len(folders) == asked
+    if asked and libsimt.finds_precompiled_headers():
+        assert (folders[0] / f"{compiled_headers.PROGRAMS}.gch").exists()
+
+
+@on_simulator
+@pytest.mark.skipif(not libsimt.finds_precompiled_headers(), reason="only g++ finds precompiled headers by itself")
+def test_the_compiler_takes_its_compiled_headers(tmp_path, monkeypatch):
+    commands, run_all = [], guard.run_all
+    monkeypatch.setattr(guard, "run_all", lambda calls, *given: commands.extend(calls) or run_all(calls, *given))
+    source = tmp_path / "taken.cu"
+    source.write_text(f"// {tmp_path}\nint main() {{}}\n")
+    kernel_xray.program(source)
+    (command,) = [call for call in commands if "-MD" in call and any(word.endswith("taken.cu.cpp") for word in call)]
+    subprocess.run([*command[: command.index("-MD")], "-Winvalid-pch", "-Werror", "-o", tmp_path / "o"], check=True)

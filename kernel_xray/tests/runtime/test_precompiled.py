@@ -40,8 +40,7 @@ def test_it_is_made_once_and_the_compiler_takes_it(tmp_path):
     assert made.stat().st_mtime_ns == before
     source = tmp_path / "uses.cpp"
     source.write_text(f'#include "{precompiled.HEADER}"\nint x;\n')
-    arguments = [f for f in precompiled._arguments(FLAGS) if f not in ("-x", "c++-header")][:-1]
-    use = [f"-I{folder}", *arguments, "-Winvalid-pch", "-Werror", "-c", str(source)]
+    use = [f"-I{folder}", *precompiled._arguments(FLAGS), "-Winvalid-pch", "-Werror", "-c", str(source)]
     libsimt.run_compiler(use, tmp_path / "uses.o")
     libsimt.run_compiler([*use, "-DOF_THE_SOURCE_ALONE=1"], tmp_path / "uses.o")
     with pytest.raises(RuntimeError, match="not used because"):  # so any -D may be given

@@ -4,11 +4,13 @@ The compilers are called directly. PyTorch's headers and libraries are used only
 without them builds in a second or two.
 """
 
+import contextvars
 import dataclasses
 import re
 import subprocess
 import sysconfig
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from kernel_xray.build import dependencies, flags, libraries, sources
@@ -17,13 +19,14 @@ from kernel_xray.build.request import Build, architectures
 from kernel_xray.machine import artifacts, cache, guard, toolchain
 from kernel_xray.machine.paths import RUNTIME, also_include
 from kernel_xray.machine.progress import Progress
-from kernel_xray.runtime import libsimt
+from kernel_xray.runtime import compiled_headers, libsimt
 from kernel_xray.translate.errors import BuildError
 from kernel_xray.translate.guards import LEFT_OUT
 
 SUFFIXES = (".cu", ".cpp", ".cc", ".cxx")
 _START = RUNTIME / "program" / "start.cpp"  # linked into each program
 _CAPABILITY = re.compile(r"--?(?:arch|gencode|gpu-architecture|generate-code)\b")
+_STANDARD = "-std=gnu++17"  # what nvcc asks of g++ by default
 _NO_MAIN = re.compile(r"undefined reference to `main'|undefined symbols?.*\s\"?_main\b")
 
 
@@ -70,13 +73,15 @@ def _made(build: Build) -> Path:
 
 def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
     """Translates the sources into `folder`; the host's compiler builds them."""
-    places = sources.write_translated(texts, folder / "translated", build.include_paths, {}, build.names(texts))
     compiler, runtime = libsimt.compiler().split(), libsimt.runtime_library()
+    always = ["-fPIE", "-pthread", *flags.simulator(build.traced), *flags.in_more_memory()]
+    with ThreadPoolExecutor(1) as pool:  # a compiler on the other core
+        headers = pool.submit(contextvars.copy_context().run, _compiled_headers, build, texts, always)
+        places = sources.write_translated(texts, folder / "translated", build.include_paths, {}, build.names(texts))
     beside = [f for path in dict.fromkeys(p.parent for p in texts) for f in ("-iquote", str(path))]
-    common = [*compiler, "-c", "-fPIE", "-pthread", *flags.simulator(build.traced), *beside]
-    common += flags.in_more_memory()
+    common = [*compiler, "-c", *always, *beside]
     common += flags.debug_folders() if build.traced else []
-    common += [*libraries.compile_flags(texts), f"-I{libsimt.INCLUDE}", *libraries.headers(texts)]
+    common += [*libraries.compile_flags(texts), *headers.result(), f"-I{libsimt.INCLUDE}", *libraries.headers(texts)]
     common += [f"-I{p}" for p in build.include_paths]
     linking = [*libraries.linking(texts, build.ldflags), *libsimt.linked(runtime, "simt")]
     linking += flags.TRACED_LINKING if build.traced else []
@@ -87,11 +92,22 @@ def _simulator_plan(build: Build, texts: dict[Path, str], folder: Path) -> Plan:
     of_cuda = flags.given(flags.host_flags(build.cuda_cflags), build.traced)
     of_host = flags.given(build.cflags, build.traced)
     for source in build.sources:
-        standard = _standard(build, source, texts, "-std=gnu++17")  # what nvcc asks of g++ by default
+        standard = _standard(build, source, texts, _STANDARD)
         commands.append([*common, standard, *(of_cuda if source.suffix == ".cu" else of_host), str(places[source])])
     also = [flag for flag in (*of_cuda, *build.cflags) if flag.startswith("-f")]  # such as -fopenmp
     linker = [*compiler, "-pie", "-pthread", *also]
     return Plan(commands, linker, linking)
+
+
+def _compiled_headers(build: Build, texts: dict[Path, str], always: list[str]) -> list[str]:
+    """The flag by which g++ finds compiled headers, if no flag of this build alone changes them.
+
+    Not in an X-ray, whose debugging information would name these headers in another way.
+    """
+    given = flags.given([*build.cflags, *flags.host_flags(build.cuda_cflags)], build.traced)
+    same = all(flag.startswith(("-D", "-I")) for flag in given) and not sources.torch_headers(texts)
+    compiled = compiled_headers.of_programs([*always, _STANDARD]) if same and not build.traced else None
+    return [f"-I{compiled}"] if compiled else []
 
 
 def _gpu_plan(build: Build, texts: dict[Path, str], _folder: Path) -> Plan:

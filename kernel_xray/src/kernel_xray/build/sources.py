@@ -112,7 +112,7 @@ def write_translated(
     folder.mkdir(parents=True, exist_ok=True)
     parts = {file for path, text in texts.items() for file in included(path, text, include_paths)}
     # A precompiled header must come first in a translation unit, so a file that another one includes cannot have it.
-    compiled = "simt_stable.h" if uses_stable_abi(texts) else "cuda_runtime.h"
+    compiled = "simt_stable.h" if uses_stable_abi(texts) else "simt_program.h"
     translated: dict[Path, str] = {}
     for path, text in texts.items():
 
