@@ -112,7 +112,6 @@ inline int device_attribute(cudaDeviceAttr which) {
   STD_CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
   return value;
 }
-inline int sms() { return device_attribute(cudaDevAttrMultiProcessorCount); }
 
 // PyTorch's current stream for this tensor's device, which `with torch.cuda.stream(s):`
 // sets. A kernel launched there runs after the work that made its inputs and before the
@@ -137,5 +136,8 @@ int once_per_device(Ask ask) {
   auto known = answers.find(device);
   return known == answers.end() ? answers[device] = ask() : known->second;
 }
+
+// How many SMs the current device has.
+inline int sms() { return device_attribute(cudaDevAttrMultiProcessorCount); }
 
 }  // namespace ladder
