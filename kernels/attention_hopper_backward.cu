@@ -254,8 +254,8 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
                        strides(grad_k),
                        strides(grad_v)};
   int64_t of_head = int64_t(size.tokens) * d * 8;  // bytes of q, grad and sums
-  int at_once =
-      heads_at_once(heads_kv, of_head, of_kv.tiles(kKeysOfBlock), uniform(mask));
+  int tiles = of_kv.tiles(kKeysOfBlock),
+      at_once = heads_at_once(heads_kv, of_head, tiles, uniform(mask));
   if (deterministic)  // more heads: shorter queues
     at_once = std::clamp<int64_t>(2 * kL2Bytes / of_head, 1, heads_kv);
   auto kernel = attention_hopper_backward_kernel<d, Lengths, Mask, Scale>;
@@ -263,7 +263,7 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
   TileScheduler<d, Lengths, Mask> scheduler = {
       of_q, of_kv, size, int(k.size(1)), at_once, mask, sums.taken};
   // As many blocks as are on the GPU at a time take work tiles in turn.
-  unsigned blocks = std::min(grid_of(scheduler.numbers()), unsigned(sms()));
+  unsigned blocks = std::min(grid_of(heads_kv * tiles), unsigned(sms()));
   kernel<<<blocks, hopper::kThreads, bytes, current_stream(q)>>>(operands, scheduler,
                                                                  score, float(scale));
   STD_CUDA_KERNEL_LAUNCH_CHECK();

@@ -29,6 +29,8 @@ struct TileIterator {
   __device__ int number() const { return (first_head + head) * numbers + first + tile; }
 };
 
+constexpr int kNoMore = -1;
+
 // What a block works on at a time: keys from `first` on of a sequence, with a tile of
 // queries in each of `steps` steps.
 struct WorkTile {
@@ -36,8 +38,6 @@ struct WorkTile {
   int head_kv, first, steps;  // steps: kNoMore after the last work tile
   TileIterator iterator;
 };
-
-constexpr int kNoMore = -1;
 
 // The order of work tiles: those of `at_once` heads alternate, if causal the longest
 // first. taken: how many were taken, in global memory.
@@ -49,7 +49,7 @@ struct TileScheduler {
   Mask mask;
   int* taken;
 
-  __host__ __device__ int numbers() const {
+  __device__ int numbers() const {
     return int(size.heads) / size.group * of_kv.tiles(kKeysOfBlock);
   }
   // A warp. The next work tile. Some numbers of packed sequences are no tile's.

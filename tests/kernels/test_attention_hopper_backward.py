@@ -232,10 +232,10 @@ RACES = {
 @pytest.mark.parametrize("mistake", RACES)
 def test_the_xray_finds_a_race(mistake, tmp_path):
     ops = few_blocks(1, tmp_path, mistaken(SOURCE, *RACES[mistake], tmp_path), traced=True)
-    faults = []
+    function, faults = ops.attention_hopper_backward, []
     for shape in ((1, 1, 450, 300, 128), (1, 1, 60, 600, 128)):
         given, _ = given_for(shape, False)
-        faults += [f for seed in range(3) for f in helpers.xray(ops.attention_hopper_backward, *given, seed=seed).faults]
+        faults += [fault for seed in range(3) for fault in helpers.xray(function, *given, seed=seed).faults]
     assert any(fault.kind == "race" for fault in faults)
 
 
