@@ -57,6 +57,8 @@ TESTS = {
     "include/attention_tiles.h": ("test_attention.py",),
     "include/attention_simple.h": ("test_attention.py",),
     "include/attention_consumer.h": ("test_attention_hopper.py",),
+    "include/attention_key_work.h": ("test_attention_hopper_backward.py", "test_attention_packed.py"),
+    "include/attention_key_consumer.h": ("test_attention_hopper_backward.py",),
     "include/attention_key_tiles.h": ("test_attention_hopper_backward.py",),
     "include/attention_grad_q.h": ("test_attention_hopper_backward.py",),
     "include/decode_warp.h": ("test_attention_decode.py",),
