@@ -109,10 +109,10 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
                        strides(grad_k),
                        strides(grad_v)};
   int64_t of_head = int64_t(size.tokens) * d * 8;  // bytes of q, grad and sums
-  int tiles = of_kv.tiles(kKeysOfBlock),
-      at_once = heads_at_once(heads_kv, of_head, tiles, uniform(mask));
-  if (deterministic)  // more heads: shorter queues
-    at_once = std::clamp<int64_t>(2 * kL2Bytes / of_head, 1, heads_kv);
+  int tiles = of_kv.tiles(kKeysOfBlock);
+  int at_once = deterministic  // more heads: shorter queues
+                    ? int(std::clamp<int64_t>(2 * kL2Bytes / of_head, 1, heads_kv))
+                    : heads_at_once(heads_kv, of_head, tiles, uniform(mask));
   auto kernel = attention_hopper_backward_kernel<d, Lengths, Mask, Scale>;
   allow_shared(kernel, bytes);
   TileScheduler<d, Lengths, Mask> scheduler = {

@@ -6,10 +6,10 @@
 // grad_k and grad_v are the same each time. deterministic: blocks add to a tile in the
 // order of their keys. Each tile counts the blocks that have added to it, and the next
 // one waits for its turn: for work tiles that were taken before its own, so by blocks
-// that run. All blocks go through the tiles from the last one down, which
-// every block of a causal head has, so they do not wait for a block that comes to a
-// tile much later, but once, for the hand-overs of the first tile. Those are fewer if
-// blocks of several heads alternate.
+// that run. All blocks go through the tiles from the last one down, which every block
+// of a causal head has, so they do not wait for a block that comes to a tile much
+// later, but once, for the hand-overs of the first tile. Those are fewer if blocks of
+// several heads alternate.
 #pragma once
 
 #include <cuda/atomic>

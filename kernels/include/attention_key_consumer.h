@@ -48,8 +48,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       uint32_t p[kSubtile / 16][4];
       begin_scores<d>(s, k, advanced(q, from * kRowBytes));
       begin_scores<d>(dp, v, advanced(grad, from * kRowBytes));
-      float2 shift[kSubtile / 8],
-          mean[kSubtile / 8];  // of two queries, for both keys
+      float2 shift[kSubtile / 8], mean[kSubtile / 8];  // of two queries, for both keys
       auto load = [&](float2(&to)[kSubtile / 8], const float* rows, int begin,
                       int end) {
 #pragma unroll

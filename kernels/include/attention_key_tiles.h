@@ -1,5 +1,5 @@
-// attention_key_tiles.h: what a block of attention_hopper_backward.cu works on, its
-// tiles in shared memory, the producer that requests them, and the products of a
+// attention_key_tiles.h: a block's tiles in shared memory in
+// attention_hopper_backward.cu, the producer that requests them, and the products of a
 // consumer.
 #pragma once
 
@@ -33,7 +33,7 @@ struct KeyTiles {
   Barrier keys_full, keys_empty, full[kStages], empty[kStages], ds_full[2],
       grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers], work_full[2],
       work_empty[2];
-  WorkTile work[2];  // one that comes is read early
+  WorkTile work[2];  // the block's own, and the next
 
   // One thread.
   __device__ void init() {
