@@ -19,7 +19,8 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
                  shift_early = mean_early && d == 64;
   int lane = t % 32, column = lane % 4 * 2, first = consumer * kKeysOfGroup;
   int thread_key = first + t / 32 * 16 + lane / 4;  // the first of two, 8 apart
-  int tile = work.iterator.tile, head = 0;
+  TileIterator iterator = work.iterator;
+  iterator.heads = heads;  // the compiler knows it: a register less
   // Which queries see all of these keys. Later keys are seen by later queries.
   auto queries_of = [&](int key, int last) -> Range {
     key += work.first, last += work.first;
@@ -35,7 +36,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   k.load(shared.k, first);
   v.load(shared.v, first);
 #pragma unroll 1
-  for (unsigned end = step + work.steps; step < end; ++step) {
+  for (unsigned end = step + work.steps; step < end; ++step, iterator.advance()) {
     QueryTile<d>& stage = shared.stages[step % kStages];
     uint64_t q = hopper::descriptor(stage.q, sizeof stage.q[0]);
     uint64_t grad = hopper::descriptor(stage.grad, sizeof stage.grad[0]);
@@ -59,7 +60,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
       hopper::wgmma_wait_for<1>(s);
 #pragma unroll
       for (int i = 0; i < kSubtile / 2; ++i) s[i] = scale.of(s[i]);
-      int query = tile * queries + from;
+      int query = iterator.tile * queries + from;
       if (query < unmasked.begin || query + kSubtile > unmasked.end) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
@@ -132,7 +133,6 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
     hopper::wgmma_wait_for<0>(grad_k);
     __syncwarp();
     if (lane == 0) hopper::arrive(shared.empty[step % kStages]);
-    if (++head == heads) head = 0, --tile;
   }
   hopper::wgmma_wait_for<0>(grad_v);
   __syncwarp();

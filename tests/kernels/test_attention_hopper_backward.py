@@ -260,7 +260,7 @@ MISTAKES = {
     "the same tile again": ("      --tile;\n", ""),
     "each work tile twice": ("atomicAdd(taken, 1)", "atomicAdd(taken, 1) / 2"),
     "the last work tile left out": ("if (number >= numbers())", "if (number >= numbers() - 1)"),
-    "the mask of another tile": ("if (++head == heads) head = 0, --tile;", ""),
+    "the mask of another tile": ("iterator.tile * queries + from", "work.iterator.tile * queries + from"),
     "a stage never released": ("if (lane == 0) hopper::arrive(shared.empty[step % kStages]);", ""),
     "wrong parity of a stage": ("step / kStages % 2);", "step / kStages % 2 ^ 1);"),
 }  # fmt: skip
