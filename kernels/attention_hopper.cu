@@ -45,7 +45,7 @@
 #include "attention_consumer.h"
 
 using namespace ladder;
-using hopper::TileMap;
+using hopper::PipelineStateOf, hopper::TileMap;
 
 // -------------------------------------------------------------------------------------
 // The producer
@@ -56,21 +56,21 @@ __device__ void produce(HopperTiles<S>& shared, const TileMap& q, const TileMap&
                         const TileMap& v, const Results& results,
                         const TileScheduler<S::rows, Lengths>& scheduler,
                         const Mask& mask) {
-  PipelineState<S::kv_stages> at;
-  auto load = [&](const WorkTile& work, WorkTiles::State at_work) {
-    int stage = at_work.stage();
+  PipelineStateOf<S::kv_stages> at;
+  auto load = [&](const WorkTile& work, unsigned n) {
+    int stage = n % S::q_stages;
     // at first there is no phase to wait for.
-    hopper::wait(shared.q_empty[stage], at_work.parity() ^ 1);
+    hopper::wait(shared.q_empty[stage], n / S::q_stages % 2 ^ 1);
     hopper::arrive_and_expect(shared.q_full[stage], sizeof shared.q[0]);
     Lengths::load(shared.q[stage], q, shared.q_full[stage], work.q, work.head,
                   work.first);
-    for (int key = work.begin; key < work.end; key += kKeysOfTile, ++at.count) {
-      stage = at.stage();
-      hopper::wait(shared.k_empty[stage], at.parity() ^ 1);
+    for (int key = work.begin; key < work.end; key += kKeysOfTile, at.advance()) {
+      stage = at.stage;
+      hopper::wait(shared.k_empty[stage], at.parity ^ 1);
       hopper::arrive_and_expect(shared.k_full[stage], sizeof shared.k[0]);
       Lengths::load(shared.k[stage], k, shared.k_full[stage], work.kv, work.head_kv,
                     key);
-      hopper::wait(shared.v_empty[stage], at.parity() ^ 1);
+      hopper::wait(shared.v_empty[stage], at.parity ^ 1);
       hopper::arrive_and_expect(shared.v_full[stage], sizeof shared.v[0]);
       Lengths::load(shared.v[stage], v, shared.v_full[stage], work.kv, work.head_kv,
                     key);
@@ -89,8 +89,6 @@ template <typename Lengths, typename S, typename Mask, typename Scale>
 __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_mask,
                         const Results& results, Scale scale) {
   constexpr int d = S::d;
-  // q in registers, read once for all keys, takes less power, where there are enough.
-  constexpr bool q_in_registers = S::consumers == 2 && std::is_same_v<Scale, Scaled>;
   int t = threadIdx.x % kWarpGroup, row_of_block = consumer * kRowsOfGroup;
   bool leader = t == 0;
   RowState state;
@@ -100,15 +98,16 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
   Mask mask = given_mask;
   int thread_row;  // the thread's first
   Range unmasked;
-  WorkTiles::State at_work;  // q is in the same place of its ring
-  PipelineState<S::kv_stages> at;
+  unsigned n = 0;  // the work tile's number; its q is in a ring, too
+  PipelineStateOf<S::kv_stages> at;
+  PingPong<S::consumers> turn = {consumer};
 
   auto release_q = [&] {
     __syncwarp();
-    if (t % 32 == 0) hopper::arrive(shared.q_empty[at_work.stage()]);
+    if (t % 32 == 0) hopper::arrive(shared.q_empty[n % S::q_stages]);
   };
   auto read_work = [&] {
-    if (!shared.work_tiles.read(work, at_work)) return false;
+    if (!shared.work_tiles.read(work, n)) return false;
     if constexpr (Lengths::packed)
       mask = given_mask.aligned(work.q.length, work.length_kv);
     // Later queries see later keys, so all 64 see what the last one's range begins
@@ -118,16 +117,15 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
                 mask.keys_of(row, row).end};
     thread_row = row + t / 32 * 16 + t % 32 / 4;
     state = RowState();
-    hopper::wait(shared.q_full[at_work.stage()], at_work.parity());
-    if constexpr (q_in_registers) {
-      hopper::load_factors<d>(q, shared.q[at_work.stage()], row_of_block + t / 32 * 16);
+    hopper::wait(shared.q_full[n % S::q_stages], n / S::q_stages % 2);
+    if constexpr (S::q_in_registers) {
+      hopper::load_factors<d>(q, shared.q[n % S::q_stages], row_of_block + t / 32 * 16);
       release_q();
     }
     return true;
   };
   auto begin_tile_scores = [&] {
-    begin_scores<q_in_registers>(scores, shared, q, at_work.stage(), row_of_block,
-                                 at.stage());
+    begin_scores(scores, shared, q, n % S::q_stages, row_of_block, at.stage);
   };
   auto cap_and_mask = [&](int key) {
 #pragma unroll
@@ -150,21 +148,26 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
   // those before runs: finish() has it. add: to the products before.
   auto step = [&](int key, bool add, auto finish) {
     auto before = at;
-    ++at.count;
-    hopper::wait(shared.k_full[at.stage()], at.parity());
-    // A phase for each tile, and the first consumer begins.
-    hopper::wait(shared.ping_pong[consumer], (at.count + (consumer > 0)) % 2);
+    at.advance();
+    hopper::wait(shared.k_full[at.stage], at.parity);
+    turn.wait();
     begin_tile_scores();
-    hopper::wait(shared.v_full[before.stage()], before.parity());
-    begin_out(out, probabilities, shared, before.stage(), add);
-    if (t % 32 == 0) hopper::arrive(shared.ping_pong[(consumer + 1) % S::consumers]);
+    hopper::wait(shared.v_full[before.stage], before.parity);
+    begin_out(out, probabilities, shared, before.stage, add);
+    turn.pass_on();
     hopper::wgmma_wait_for<1>(scores);
-    if (leader) hopper::arrive(shared.k_empty[at.stage()]);
     cap_and_mask(key);
-    state.update(scores, scale.scale, correction);
+    state.see(scores, scale.scale, correction);
+    constexpr int early = 16;  // of the thread's 64 exponentials
+    state.template exponentiate<0, early>(scores, scale.scale);
+    // nvcc would move the wait for out up, to before the exponentials. So k is released
+    // by what they add up to, which is never negative.
+    if (leader && !(state.sum[0] + state.sum[1] < 0))
+      hopper::arrive(shared.k_empty[at.stage]);
     hopper::wgmma_wait_for<0>(out);
-    if (leader) hopper::arrive(shared.v_empty[before.stage()]);
-    finish();
+    if (leader) hopper::arrive(shared.v_empty[before.stage]);
+    finish();  // is issued while the other exponentials take their time
+    state.template exponentiate<early, kKeysOfTile / 2>(scores, scale.scale);
     convert(probabilities, scores);
   };
   // endregion
@@ -174,29 +177,31 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
   };
 
   // Prologue: the scores of the first tile.
+  if (consumer == S::consumers - 1) turn.pass_on();  // the first one begins
   if (!read_work()) return;
   hopper::wait(shared.k_full[0], 0);
   begin_tile_scores();
   hopper::wgmma_wait_for<0>(scores);
   if (leader) hopper::arrive(shared.k_empty[0]);
   cap_and_mask(work.begin);
-  state.update(scores, scale.scale, correction);
+  state.see(scores, scale.scale, correction);
+  state.template exponentiate<0, kKeysOfTile / 2>(scores, scale.scale);
   convert(probabilities, scores);
   Rows rows;
   bool add;
   while (true) {
     for (int key = work.begin + kKeysOfTile; key < work.end; key += kKeysOfTile)
       step(key, key > work.begin + kKeysOfTile, rescale);
-    if constexpr (!q_in_registers) release_q();
-    ++at_work.count;
+    if constexpr (!S::q_in_registers) release_q();
+    ++n;
     rows = complete<Lengths>(results, work, thread_row, state, scale.scale);
     add = work.end > work.begin + kKeysOfTile;
     if (!read_work()) break;
     step(work.begin, add, [&] { write<d>(rows, out, results.strides.token); });
   }
   // Epilogue: the product of the last tile, then the results.
-  hopper::wait(shared.v_full[at.stage()], at.parity());
-  begin_out(out, probabilities, shared, at.stage(), add);
+  hopper::wait(shared.v_full[at.stage], at.parity);
+  begin_out(out, probabilities, shared, at.stage, add);
   hopper::wgmma_wait_for<0>(out);
   write<d>(rows, out, results.strides.token);
 }
@@ -257,17 +262,17 @@ std::tuple<Tensor, Tensor> attention_hopper(
   Sizes size = check_hopper(q, k, v, "attention");
   auto start = [&](auto& q, auto& k, auto& v, auto& out, auto& logsumexp,
                    double scale) {
-    with_scale(scale, softcap, [&](auto score) {
-      auto launch = [&](auto of_q, auto of_kv, auto mask) {
+    with_scale(scale, softcap, [&]<typename OfScores>(OfScores score) {
+      auto launch = [&]<typename Visible>(auto of_q, auto of_kv, Visible mask) {
         auto run = [&](auto shape) {
           launch_hopper<decltype(shape)>(q, k, v, out, logsumexp, score, size, of_q,
                                          of_kv, mask);
         };
-        using Narrow = Shape<64, 2>;
-        using Wide = Shape<64, 3>;  // a tile takes 1.3 times as long on an H200
-        if (size.d == 128) return run(Shape<128, 2>());
-        if constexpr (std::is_same_v<decltype(mask), Mask> &&
-                      std::is_same_v<decltype(score), Scaled>) {
+        constexpr bool scaled = std::is_same_v<OfScores, Scaled>;
+        using Narrow = Shape<64, 2, scaled>;
+        using Wide = Shape<64, 3, false>;  // a tile takes 1.3 times as long on an H200
+        if (size.d == 128) return run(Shape<128, 2, scaled>());
+        if constexpr (scaled && std::is_same_v<Visible, Mask>) {
           if (1.3 * waves(size, mask, Wide::rows) < waves(size, mask, Narrow::rows))
             return run(Wide());
         }

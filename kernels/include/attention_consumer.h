@@ -15,30 +15,47 @@ using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup;
 
 constexpr int kRowsOfGroup = 64;
 
-// What a block is.
-template <int d_, int consumers_>
+// What a block is. q_in_registers: consumers read q once for all keys, which takes less
+// power and leaves a place in its ring to k and v.
+template <int d_, int consumers_, bool q_in_registers_>
 struct Shape {
+  static constexpr bool q_in_registers = q_in_registers_;
   static constexpr int d = d_, consumers = consumers_, rows = consumers * kRowsOfGroup,
                        threads = (1 + consumers) * kWarpGroup,
-                       kv_stages = d == 64 ? 4 : 2;
+                       q_stages = d == 128 && q_in_registers ? 1 : 2,
+                       kv_stages = d == 64 ? 4 : 4 - q_stages;
+};
+
+// Consumers begin products in turns. Named barriers of the block, of which
+// __syncthreads() has the first: one for each consumer, of its threads and of those of
+// the consumer that passes the turn on.
+template <int consumers>
+struct PingPong {
+  int consumer;
+  __device__ void wait() const {
+    HOPPER_ASM("bar.sync %0, %1;" ::"r"(1 + consumer), "n"(2 * kWarpGroup) : "memory");
+  }
+  __device__ void pass_on() const {
+    HOPPER_ASM("bar.arrive %0, %1;" ::"r"(1 + (consumer + 1) % consumers),
+               "n"(2 * kWarpGroup) : "memory");
+  }
 };
 
 // A tile is stored in panels of 64 columns.
 template <typename S>
 struct HopperTiles {
-  bfloat16 q[WorkTiles::stages][S::d / 64][S::rows][64],
+  bfloat16 q[S::q_stages][S::d / 64][S::rows][64],
       k[S::kv_stages][S::d / 64][kKeysOfTile][64],
       v[S::kv_stages][S::d / 64][kKeysOfTile][64];
   WorkTiles work_tiles;
-  Barrier q_full[WorkTiles::stages], q_empty[WorkTiles::stages], k_full[S::kv_stages],
+  Barrier q_full[S::q_stages], q_empty[S::q_stages], k_full[S::kv_stages],
       k_empty[S::kv_stages], v_full[S::kv_stages], v_empty[S::kv_stages];
-  Barrier ping_pong[S::consumers];  // whose turn it is to begin products
 
   // One thread.
   __device__ void init() {
     constexpr int warps = S::consumers * kWarpGroup / 32;
     work_tiles.init(warps);
-    for (int stage = 0; stage < WorkTiles::stages; ++stage) {
+    for (int stage = 0; stage < S::q_stages; ++stage) {
       hopper::init(q_full[stage], 1);
       hopper::init(q_empty[stage], warps);
     }
@@ -48,7 +65,6 @@ struct HopperTiles {
       hopper::init(k_empty[stage], S::consumers);
       hopper::init(v_empty[stage], S::consumers);
     }
-    for (Barrier& barrier : ping_pong) hopper::init(barrier, kWarpGroup / 32);
   }
 };
 
@@ -60,10 +76,14 @@ struct HopperTiles {
 struct RowState {
   float largest[2] = {-INFINITY, -INFINITY}, sum[2] = {};
 
-  // Turns scores into probabilities relative to the largest score so far, and adds them
-  // up. correction: by what earlier sums must be multiplied. scale: log2(e) is in it.
-  __device__ __forceinline__ void update(float (&scores)[kKeysOfTile / 2], float scale,
-                                         float (&correction)[2]) {
+  __device__ float shift(int half, float scale) const {
+    return finite_or_0(largest[half] * scale);
+  }
+
+  // Sees scores: probabilities are relative to the largest so far. correction: by what
+  // earlier sums must be multiplied. scale: log2(e) is in it.
+  __device__ __forceinline__ void see(const float (&scores)[kKeysOfTile / 2],
+                                      float scale, float (&correction)[2]) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       float before = largest[half], now = before;
@@ -71,21 +91,26 @@ struct RowState {
       for (int i = 2 * half; i < kKeysOfTile / 2; i += 4)
         now = fmaxf(now, fmaxf(scores[i], scores[i + 1]));
       now = largest[half] = quad_max(now);
-      float shift = finite_or_0(now * scale);
-      correction[half] = exp2_approximate(before * scale - shift);
+      correction[half] = exp2_approximate(before * scale - shift(half, scale));
       sum[half] *= correction[half];
+    }
+  }
+
+  // Turns scores `from` to `to` into probabilities, and adds them up.
+  template <int from, int to>
+  __device__ __forceinline__ void exponentiate(float (&scores)[kKeysOfTile / 2],
+                                               float scale) {
 #pragma unroll
-      for (int i = 2 * half; i < kKeysOfTile / 2; i += 4) {
-        sum[half] += scores[i] = exp2_approximate(scores[i] * scale - shift);
-        sum[half] += scores[i + 1] = exp2_approximate(scores[i + 1] * scale - shift);
-      }
+    for (int i = from; i < to; ++i) {
+      int half = i / 2 % 2;
+      sum[half] += scores[i] = exp2_approximate(scores[i] * scale - shift(half, scale));
     }
   }
 };
 
 // A warp group. Begins scores = q @ k^T for its 64 rows of q, in registers or, from
 // row `row` of the block's on, in shared memory.
-template <bool in_registers, typename S>
+template <typename S>
 __device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2],
                                              const HopperTiles<S>& shared,
                                              const uint32_t (&q)[S::d / 16][4],
@@ -94,7 +119,7 @@ __device__ __forceinline__ void begin_scores(float (&scores)[kKeysOfTile / 2],
 #pragma unroll
   for (int i = 0; i < S::d; i += 16) {  // 32 bytes further in a panel's rows
     uint64_t b = hopper::descriptor(&shared.k[stage][i / 64], 16) + (i % 64 * 2 >> 4);
-    if constexpr (in_registers) {
+    if constexpr (S::q_in_registers) {
       hopper::wgmma_registers<kKeysOfTile, false>(scores, q[i / 16], b, i > 0);
     } else {
       uint64_t a = hopper::descriptor(&shared.q[stage_of_q][i / 64][row], 16);

@@ -16,15 +16,6 @@ namespace ladder {
 
 constexpr int kKeysOfTile = 128;
 
-// Where a role of a block is in a ring: the stage, and the parity of its phase.
-template <int stages>
-struct PipelineState {
-  static_assert((stages & (stages - 1)) == 0, "one register holds both");
-  unsigned count = 0;
-  __device__ int stage() const { return count % stages; }
-  __device__ int parity() const { return count / stages % 2; }
-};
-
 // Queries from `first` on of a head's sequence, and whole tiles of its keys from key
 // `begin` to key `end`, none if these are the same.
 struct WorkTile {
@@ -43,11 +34,13 @@ inline double waves(const Sizes& size, const Mask& mask, int rows) {
   return std::max(1.0, tiles * seen / sms());
 }
 
-// The order of work tiles of `rows` queries: those of `at_once` heads together. Of
-// these, the last queries come first: if causal, they take longest, and the short tiles
-// at the end keep all SMs busy.
+// The order of work tiles of `rows` queries: those of `at_once` heads together, some
+// neighbours of each in turn, which read the same keys at the same time. The last
+// queries come first: if causal, they take longest, and the short tiles at the end keep
+// all SMs busy.
 template <int rows, typename Lengths>
 struct TileScheduler {
+  static constexpr int kNeighbours = 4;
   Lengths of_q, of_kv;
   Sizes size;
   int at_once, of_batch;  // heads
@@ -80,8 +73,11 @@ struct TileScheduler {
     int numbers = of_q.tiles(rows), head = number / (numbers * at_once) * at_once;
     int heads = min(at_once, int(size.heads) - head);
     number -= head * numbers;
-    head += number % heads;
-    number /= heads;
+    int from = number / (heads * kNeighbours) * kNeighbours;
+    int neighbours = min(kNeighbours, numbers - from);
+    number -= heads * from;
+    head += number / neighbours;
+    number = from + number % neighbours;
     int batch = head / of_batch;
     head -= batch * of_batch;
     int i = of_q.sequence_of(number, rows);
@@ -104,10 +100,10 @@ struct TileScheduler {
   }
 };
 
-// The ring of a block's work tiles in shared memory: those with keys.
+// The ring of a block's work tiles in shared memory: those with keys. The n-th is in
+// stage n % stages, in a phase of parity n / stages % 2.
 struct WorkTiles {
   static constexpr int stages = 2;
-  using State = PipelineState<stages>;
   int4 work[stages][2];
   hopper::Barrier full[stages], empty[stages];
 
@@ -119,12 +115,12 @@ struct WorkTiles {
     }
   }
 
-  // The producer, a warp. Calls load(work tile, its place) in one thread; where no key
+  // The producer, a warp. Calls load(work tile, n) in one thread; where no key
   // is seen, it calls skip(work tile) instead, in all.
   template <typename Scheduler, typename Mask, typename Load, typename Skip>
   __device__ void produce(const Scheduler& scheduler, const Mask& mask, Load load,
                           Skip skip) {
-    State at;
+    unsigned n = 0;
     bool more = true;
     for (int64_t number = blockIdx.x; more; number = scheduler.next(number)) {
       WorkTile tile = {};
@@ -139,24 +135,24 @@ struct WorkTiles {
         }
       }
       if (hopper::elected()) {
-        hopper::wait(empty[at.stage()], at.parity() ^ 1);
+        hopper::wait(empty[n % stages], n / stages % 2 ^ 1);
         int4 halves[2];
         memcpy(halves, &tile, sizeof halves);
-        for (int i = 0; i < 2; ++i) work[at.stage()][i] = halves[i];
-        hopper::arrive(full[at.stage()]);
-        if (more) load(tile, at);
+        for (int i = 0; i < 2; ++i) work[n % stages][i] = halves[i];
+        hopper::arrive(full[n % stages]);
+        if (more) load(tile, n);
       }
-      ++at.count;
+      ++n;
     }
   }
 
-  // A warp of a consumer. Reads the work tile in place `at` into `to`, but for kv, or
-  // returns false: there are no more.
-  __device__ __forceinline__ bool read(WorkTile& to, State at) {
-    hopper::wait(full[at.stage()], at.parity());
-    int4 halves[2] = {work[at.stage()][0], work[at.stage()][1]};
+  // A warp of a consumer. Reads the n-th work tile into `to`, but for kv, or returns
+  // false: there are no more.
+  __device__ __forceinline__ bool read(WorkTile& to, unsigned n) {
+    hopper::wait(full[n % stages], n / stages % 2);
+    int4 halves[2] = {work[n % stages][0], work[n % stages][1]};
     __syncwarp();
-    if (threadIdx.x % 32 == 0) hopper::arrive(empty[at.stage()]);
+    if (threadIdx.x % 32 == 0) hopper::arrive(empty[n % stages]);
     WorkTile tile;
     memcpy(&tile, halves, sizeof halves);
     if (tile.end != kNoMore) to = tile;

@@ -237,13 +237,13 @@ def test_the_xray_reports_nothing_under_any_seed(shape, causal):
 # What a right result can hide, in a block of several work tiles: good, bad, and a header's name.
 TILES = "work_tiles.h"
 RACES = {
-    "q not waited for": ("    hopper::wait(shared.q_full[at_work.stage()], at_work.parity());\n", ""),
-    "q filled too soon": ("    hopper::wait(shared.q_empty[stage], at_work.parity() ^ 1);\n", ""),
-    "k filled too soon": ("      hopper::wait(shared.k_empty[stage], at.parity() ^ 1);", ""),
+    "q not waited for": ("    hopper::wait(shared.q_full[n % S::q_stages], n / S::q_stages % 2);\n", ""),
+    "q filled too soon": ("    hopper::wait(shared.q_empty[stage], n / S::q_stages % 2 ^ 1);\n", ""),
+    "k filled too soon": ("      hopper::wait(shared.k_empty[stage], at.parity ^ 1);", ""),
     "v released too soon": ("wait_for<0>(out);\n    if (leader)", "wait_for<1>(out);\n    if (leader)"),
     "barriers not there yet": ("  __syncthreads();  // no thread waits", "  // no thread waits"),
-    "a work tile not waited for": ("    hopper::wait(full[at.stage()], at.parity());\n", "", TILES),
-    "a work tile overwritten": ("        hopper::wait(empty[at.stage()], at.parity() ^ 1);\n", "", TILES),
+    "a work tile not waited for": ("    hopper::wait(full[n % stages], n / stages % 2);\n", "", TILES),
+    "a work tile overwritten": ("        hopper::wait(empty[n % stages], n / stages % 2 ^ 1);\n", "", TILES),
     "a work tile released too soon": ("    __syncwarp();\n", "", TILES),
 }
 
@@ -272,11 +272,14 @@ MISTAKES = {
     "the mask of the other row": ("(thread_row + 8 * half, thread_row + 8 * half)", "(thread_row, thread_row)"),
     "output not rescaled": ("out[i] *= correction[i / 2 % 2];", ";"),
     "sum not rescaled": ("sum[half] *= correction[half];", ""),
-    "wrong parity of k": ("k_full[at.stage()], at.parity())", "k_full[at.stage()], at.parity() ^ 1)"),
-    "v of the next tile": ("probabilities, shared, before.stage()", "probabilities, shared, at.stage()"),
+    "exponentials left out": ("exponentiate<early, kKeysOfTile / 2>", "exponentiate<early + 4, kKeysOfTile / 2>"),
+    "a tile of another head's": ("head += number / neighbours;", "head += number % neighbours;", TILES),
+    "wrong parity of k": ("k_full[at.stage], at.parity)", "k_full[at.stage], at.parity ^ 1)"),
+    "v of the next tile": ("probabilities, shared, before.stage", "probabilities, shared, at.stage"),
     "panel of v too near": ("sizeof(shared.v[stage][0])", "64"),
-    "a stage never released": ("if (leader) hopper::arrive(shared.v_empty[before.stage()]);", ""),
-    "ping without pong": ("if (t % 32 == 0) hopper::arrive(shared.ping_pong[(consumer + 1) % S::consumers]);", ""),
+    "a stage never released": ("if (leader) hopper::arrive(shared.v_empty[before.stage]);", ""),
+    "ping without pong": ("    turn.pass_on();\n", ""),
+    "nobody begins": ("if (consumer == S::consumers - 1) turn.pass_on();", ""),
     "rows of the other consumer": ("row_of_block = consumer * kRowsOfGroup;", "row_of_block = 0;"),
     "another swizzle of q": ("(i % 64 / 8 + lane / 16) ^ lane % 8", "(i % 64 / 8 + lane / 16) ^ lane % 4"),
     "sums of the work tile before": ("    state = RowState();\n", ""),
@@ -285,9 +288,9 @@ MISTAKES = {
         "[&] { write<d>(rows,",
         "[&] { rows = complete<Lengths>(results, work, thread_row, state, scale.scale); write<d>(rows,",
     ),
-    "q never released": ("if (t % 32 == 0) hopper::arrive(shared.q_empty[at_work.stage()]);", ""),
+    "q never released": ("if (t % 32 == 0) hopper::arrive(shared.q_empty[n % S::q_stages]);", ""),
     "a work tile left out": ("return int64_t(gridDim.x) + ", "return int64_t(gridDim.x) + 1 + ", TILES),
-    "a work tile never released": ("if (threadIdx.x % 32 == 0) hopper::arrive(empty[at.stage()]);", "", TILES),
+    "a work tile never released": ("if (threadIdx.x % 32 == 0) hopper::arrive(empty[n % stages]);", "", TILES),
 }  # fmt: skip
 
 
