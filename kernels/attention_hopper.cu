@@ -35,10 +35,8 @@
 // ways. A consumer begins the next tile's scores before out += probabilities @ v of
 // this one, and computes the next probabilities while that runs, also from one work
 // tile to the next: a block has one prologue and one epilogue. And the consumers are in
-// ping-pong: one begins its products, then the next, so that one's exponentials run
-// during the others' products. With d = 64, three hide more of them than two.
-//
-// What limits it: power with d = 128, the exponentials with d = 64.
+// ping-pong: one's exponentials run during the others' products. With d = 64, three
+// hide more of them than two. What limits it: exponentials, and power with d = 128.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
@@ -86,9 +84,11 @@ __device__ void produce(HopperTiles<S>& shared, const TileMap& q, const TileMap&
 
 // A warp group: 64 queries of each of the block's work tiles.
 template <typename Lengths, typename S, typename Mask, typename Scale>
-__device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_mask,
+__device__ void consume(HopperTiles<S>& shared, int number, const Mask& given_mask,
                         const Results& results, Scale scale) {
   constexpr int d = S::d;
+  // The same in all lanes: what follows of it is in uniform registers.
+  int consumer = __reduce_max_sync(kAll, number);
   int t = threadIdx.x % kWarpGroup, row_of_block = consumer * kRowsOfGroup;
   bool leader = t == 0;
   RowState state;
@@ -124,9 +124,6 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
     }
     return true;
   };
-  auto begin_tile_scores = [&] {
-    begin_scores(scores, shared, q, n % S::q_stages, row_of_block, at.stage);
-  };
   auto cap_and_mask = [&](int key) {
 #pragma unroll
     for (int i = 0; i < kKeysOfTile / 2; ++i) scores[i] = scale.of(scores[i]);
@@ -151,7 +148,7 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
     at.advance();
     hopper::wait(shared.k_full[at.stage], at.parity);
     turn.wait();
-    begin_tile_scores();
+    begin_scores(scores, shared, q, n % S::q_stages, row_of_block, at.stage);
     hopper::wait(shared.v_full[before.stage], before.parity);
     begin_out(out, probabilities, shared, before.stage, add);
     turn.pass_on();
@@ -180,7 +177,7 @@ __device__ void consume(HopperTiles<S>& shared, int consumer, const Mask& given_
   if (consumer == S::consumers - 1) turn.pass_on();  // the first one begins
   if (!read_work()) return;
   hopper::wait(shared.k_full[0], 0);
-  begin_tile_scores();
+  begin_scores(scores, shared, q, n % S::q_stages, row_of_block, at.stage);
   hopper::wgmma_wait_for<0>(scores);
   if (leader) hopper::arrive(shared.k_empty[0]);
   cap_and_mask(work.begin);
