@@ -26,9 +26,8 @@ struct Shape {
                        kv_stages = d == 64 ? 4 : 4 - q_stages;
 };
 
-// Consumers begin products in turns. Named barriers of the block, of which
-// __syncthreads() has the first: one for each consumer, of its threads and of those of
-// the consumer that passes the turn on.
+// Whose turn it is to begin products: a named barrier for each consumer, at which it
+// waits and the one before it arrives. Barrier 0 is that of __syncthreads().
 template <int consumers>
 struct PingPong {
   int consumer;
