@@ -73,6 +73,9 @@ def main(arguments: list[str]) -> int:
     parts = tuple(options.only.split(","))
     if unknown := set(parts) - {*PARTS, *HALVES}:
         parser.error(f"--only knows {', '.join((*PARTS, *HALVES))}, not {', '.join(sorted(unknown))}")
+    recorded = options.out / "xray_vs_ncu.json"
+    if options.launches and {"counts", "simulator"} & set(parts) and not recorded.is_file():
+        parser.error(f"--launches replaces a part of {recorded}, which is missing: copy the one in results/ there")
     if parts != ("simulator",) and not torch.cuda.is_available():
         parser.error("this needs a GPU: PyTorch sees none")
     return Campaign(options.out, options.jobs, launches=options.launches).run(parts)

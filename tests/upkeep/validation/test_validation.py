@@ -693,6 +693,12 @@ def test_the_counts_of_a_campaign(monkeypatch, tmp_path):
     assert [r for r in again if "commit" not in r] == [r for r in records if r["kernel"] == chosen[0].name]
 
 
+def test_a_part_of_the_launches_wants_a_recording_before_it_counts(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        command_line.main([str(tmp_path), "--only", "simulator", "--launches", "attention"])
+    assert "which is missing: copy the one in results/ there" in capsys.readouterr().err
+
+
 @pytest.mark.usefixtures("no_build")
 def test_counts_of_another_commit_are_told(monkeypatch, tmp_path):
     monkeypatch.setattr(campaign.cases, "CASES", [])
