@@ -332,7 +332,8 @@ def test_a_mistake_in_a_soft_cap_is_found(bad, tmp_path):
 @pytest.mark.skipif(helpers.target != "gpu", reason="needs a GPU, whose profiler names the kernel")
 def test_three_consumers_where_they_are_faster():
     """nvcc's host compiler decides which kernel is launched, so a build may hold one that never is."""
-    q, k, v, *_ = arguments((16, 16, 16 * 96, 128, 64), torch.bfloat16)
+    sms = torch.cuda.get_device_properties(helpers.device).multi_processor_count
+    q, k, v, *_ = arguments((sms, sms, 192, 128, 64), torch.bfloat16)  # a tile for each SM, or two of 128 queries
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         operators.attention_hopper()(q, k, v)
         torch.cuda.synchronize()
