@@ -100,7 +100,7 @@ __device__ void consume(HopperTiles<S>& shared, int number, const Mask& given_ma
   Range unmasked;
   unsigned n = 0;  // the work tile's number; its q is in a ring, too
   PipelineStateOf<S::kv_stages> at;
-  PingPong<S::consumers> turn = {consumer};
+  hopper::PingPong<S::consumers> turn = {consumer};
 
   auto release_q = [&] {
     __syncwarp();
@@ -155,7 +155,7 @@ __device__ void consume(HopperTiles<S>& shared, int number, const Mask& given_ma
     hopper::wgmma_wait_for<1>(scores);
     cap_and_mask(key);
     state.see(scores, scale.scale, correction);
-    constexpr int early = 16;  // of the thread's 64 exponentials
+    constexpr int early = S::early;  // of the thread's 64 exponentials
     state.template exponentiate<0, early>(scores, scale.scale);
     // nvcc would move the wait for out up, to before the exponentials. So k is released
     // by what they add up to, which is never negative.

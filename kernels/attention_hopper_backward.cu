@@ -10,8 +10,8 @@
 // of dimensions of q, k and v. softcap, starts and starts_kv: as there.
 //
 // Three kernels. The first computes for each query what the second needs of it: its
-// logsumexp in powers of two, and delta, the sum of grad * out minus logsumexp's
-// gradient. In the second, a block has 128 keys: 64 for each of two warp groups, the
+// logsumexp in powers of two, and delta, logsumexp's gradient minus the sum of grad *
+// out. In the second, a block has 128 keys: 64 for each of two warp groups, the
 // consumers. A third, the producer, requests tiles of queries with their rows of grad,
 // in a ring of two stages. With a row for each key, and P the probabilities, a
 // consumer computes five products for a tile:
@@ -19,7 +19,7 @@
 //   S = k @ q^T          dP = v @ grad^T          the sums are in registers; so are k
 //                                                 and v with d = 64, the rest in shared
 //                                                 memory
-//   P = exp2(scale * S - logsumexp)               dS = P * (dP - delta)
+//   P = exp2(scale * S - logsumexp)               dS = P * (dP + delta)
 //   grad_v += P @ grad   grad_k += dS @ q         P and dS in registers, as sums lie:
 //                                                 so a factor has to lie
 //   grad_q += dS^T @ k                            over all 128 keys: each consumer
@@ -34,9 +34,9 @@
 // (attention_grad_q.h). Blocks are persistent: while one writes its last results, the
 // tiles of its next keys are in flight.
 //
-// Tensor cores must not wait for exponentials: dP is computed during these, grad_v's
-// product while dS is computed and written, and the other consumer's products during
-// both.
+// Tensor cores must not wait for exponentials: dP is computed during these, and then
+// the other consumer's products, since the two take turns to begin S and dP: each when
+// the other has its S.
 //
 // Needs compute capability 9.0: build with -gencode=arch=compute_90a,code=sm_90a.
 
@@ -73,8 +73,10 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
     int t = threadIdx.x % kWarpGroup;
     asm volatile("" : "+r"(t));  // else the compiler computes it anew in each step
     unsigned step = 0;
+    PingPong<kConsumers> turn = {group - 1};
+    if (turn.consumer == kConsumers - 1) turn.pass_on();  // the first one begins
     shared.for_each_work_tile([&](const WorkTile& work, unsigned i) {
-      consume<d, Lengths>(shared, operands, work, t, group - 1, i % 2, step,
+      consume<d, Lengths>(shared, operands, work, t, turn, i % 2, step,
                           scheduler.size.group, scheduler.mask_of(work.q, work.kv),
                           scale, factor);
       __syncwarp();

@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
       float* to = rows + blockIdx.x * int64_t(2 * queries) + within;
       // Of a row that sees no key it is -inf, and all its scores are.
       to[0] = there && logsumexp[row] != -INFINITY ? logsumexp[row] * kLog2E : 0;
-      to[queries] = there ? sum - grad_logsumexp[row] : 0;
+      to[queries] = there ? grad_logsumexp[row] - sum : 0;
     }
   }
 }

@@ -10,7 +10,7 @@
 namespace ladder {
 
 using hopper::Barrier, hopper::bfloat16, hopper::kConsumers, hopper::kRowBytes,
-    hopper::kWarpGroup, hopper::TileMap;
+    hopper::kWarpGroup, hopper::PingPong, hopper::TileMap;
 
 constexpr int kStages = 2;
 constexpr int kAdders = 2;  // threads that add parts of grad_q, each in its own steps
@@ -27,8 +27,9 @@ struct QueryTile {
 template <int d>
 struct KeyTiles {
   bfloat16 k[d / 64][kKeysOfBlock][64], v[d / 64][kKeysOfBlock][64];
-  bfloat16 ds[2][kQueriesOfTile<d> / 64][kKeysOfBlock][64];  // double-buffered
-  float4 grad_q[kConsumers][kSubtile * kSubtile / 4];        // a block's part of a tile
+  bfloat16 ds[2][kConsumers][kQueriesOfTile<d>]
+             [64];  // a panel for each consumer's keys
+  float4 grad_q[kConsumers][kSubtile * kSubtile / 4];  // a block's part of a tile
   QueryTile<d> stages[kStages];
   Barrier keys_full, keys_empty, full[kStages], empty[kStages], ds_full[2],
       grad_q_full[kAdders][kConsumers], grad_q_empty[kConsumers], work_full[2],
@@ -167,8 +168,8 @@ struct KeyRows {
   }
 };
 
-// A warp group. Begins sum = a @ b^T, b 64 rows of a tile of queries.
-template <int d>
+// A warp group. Begins sum = a @ b^T, b 64 rows of a tile of queries, or adds that.
+template <int d, bool add = false>
 __device__ __forceinline__ void begin_scores(float (&sum)[kSubtile / 2],
                                              const KeyRows<d>& a, uint64_t b) {
   hopper::wgmma_fence();
@@ -176,10 +177,12 @@ __device__ __forceinline__ void begin_scores(float (&sum)[kSubtile / 2],
   for (int i = 0; i < d / 16; ++i) {
     uint64_t columns = advanced(b, columns_at(i, kQueriesOfTile<d>));
     if constexpr (KeyRows<d>::in_registers) {
-      hopper::wgmma_registers<kSubtile, false>(sum, a.factors[i], columns, i > 0);
+      hopper::wgmma_registers<kSubtile, false>(sum, a.factors[i], columns,
+                                               add || i > 0);
     } else {
       hopper::wgmma_shared<kSubtile, false, false>(
-          sum, advanced(a.descriptor, columns_at(i, kKeysOfBlock)), columns, i > 0);
+          sum, advanced(a.descriptor, columns_at(i, kKeysOfBlock)), columns,
+          add || i > 0);
     }
   }
   hopper::wgmma_commit();

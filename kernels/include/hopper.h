@@ -390,11 +390,12 @@ __device__ __forceinline__ bool elected() {
 
 // A warp. Stores four matrices of 8 x 8 elements of 16 bits, as wgmma and mma.sync
 // leave them: thread t has two neighbours of row t / 4 of each. It names the 16 bytes
-// where row t % 8 of matrix t / 8 goes.
-__device__ __forceinline__ void store_matrices(void* row, const uint32_t (&from)[4]) {
-  [[maybe_unused]] uint32_t at = shared_address(row);
+// where column t % 8 of matrix t / 8 goes.
+__device__ __forceinline__ void store_columns(void* to, const uint32_t (&from)[4]) {
+  [[maybe_unused]] uint32_t at = shared_address(to);
   HOPPER_ASM(
-      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at),
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+          at),
       "r"(from[0]), "r"(from[1]), "r"(from[2]), "r"(from[3]) : "memory");
 }
 

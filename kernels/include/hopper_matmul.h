@@ -252,4 +252,18 @@ ladder::Tensor matmul(const ladder::Tensor& a, const ladder::Tensor& b, int tile
   }
 }
 
+// Whose turn it is to begin products: a named barrier for each consumer, at which it
+// waits and the one before it arrives. Barrier 0 is that of __syncthreads().
+template <int consumers>
+struct PingPong {
+  int consumer;
+  __device__ void wait() const {
+    HOPPER_ASM("bar.sync %0, %1;" ::"r"(1 + consumer), "n"(2 * kWarpGroup) : "memory");
+  }
+  __device__ void pass_on() const {
+    HOPPER_ASM("bar.arrive %0, %1;" ::"r"(1 + (consumer + 1) % consumers),
+               "n"(2 * kWarpGroup) : "memory");
+  }
+};
+
 }  // namespace hopper

@@ -217,7 +217,7 @@ RACES = {
     "stage filled too soon": ("    hopper::wait(shared.empty[pipe.stage], pipe.parity ^ 1);", ""),
     "dS not visible to wgmma": ("    hopper::fence_before_store();  // for wgmma as for TMA\n", ""),
     "dS read too soon": ("hopper::wait(shared.ds_full[step % 2], step / 2 % 2);", ""),
-    "one buffer of dS": ("shared.ds[step % 2][from / 64]", "shared.ds[0][from / 64]"),
+    "one buffer of dS": ("shared.ds[step % 2][consumer]", "shared.ds[0][consumer]"),
     "parts overwritten": ("    hopper::wait(shared.grad_q_empty[consumer], step % 2 ^ 1);\n", ""),
     "parts not visible to the copy unit": (
         "    hopper::fence_before_store();\n    __syncwarp();\n    if (lane == 0) hopper::arrive(shared.grad_q_full",
@@ -241,20 +241,25 @@ def test_the_xray_finds_a_race(mistake, tmp_path):
 
 # -- Mistakes ----------------------------------------------------------------------------------------------------------
 
-MISTAKES = {
+MISTAKES = {  # good, bad, and d where it is not 128
     "no turn is passed": ("      turn.fetch_add(1, cuda::memory_order_release);\n", ""),
     "a turn too late": ("!= before)", "!= before + 1)"),
+    "nobody has the first turn": ("    if (turn.consumer == kConsumers - 1) turn.pass_on();", ""),
+    "a turn that nobody passes on": ("      turn.pass_on();\n      if constexpr", "      if constexpr"),
     "the same adder each time": ("if (step % kAdders != adder) continue;", "if (adder > 0) continue;"),
     "no mask": ("if (query < unmasked.begin || query + kSubtile > unmasked.end) {", "if (false) {"),
     "a query does not see its own key": ("at < visible.begin ||", "at <= visible.begin ||"),
     "the mask of the other key": ("(thread_key + 8 * half, thread_key + 8 * half)", "(thread_key, thread_key)"),
     "missing keys are seen": ("if (last >= mask.tokens_kv) return {0, 0};", ""),
-    "delta left out": ("(dp[i] - mean[i / 4].x)", "dp[i]"),
-    "logsumexp's gradient added": ("sum - grad_logsumexp[row]", "sum + grad_logsumexp[row]"),
-    "dS not swizzled": ("((i / 4 - 1 + lane / 16) ^ lane % 8) * 16", "(i / 4 - 1 + lane / 16) * 16"),
-    "dS of 8 keys twice": ("t / 32 * 16 + lane % 16]", "t / 32 * 16 + lane % 8]"),
+    "delta left out": ("dp[i] += delta[i / 4].x, ", ""),
+    "delta left out of the first sums": ("load(delta, stage.delta, 0, kSubtile / 8);\n#pragma", "\n#pragma", 64),
+    "delta of other queries": ("i % 2 ? delta[i / 4].y", "i / 2 % 2 ? delta[i / 4].y", 64),
+    "logsumexp's gradient added": ("? grad_logsumexp[row] - sum", "? -grad_logsumexp[row] - sum"),
+    "dS not swizzled": (" ^ lane % 8) * 16", ") * 16"),
+    "dS of 8 keys twice": ("(t / 32 * 2 + lane / 8 % 2)", "(t / 32 * 2)"),
+    "dS of 8 queries twice": ("[from + lane / 16 * 8 + lane % 8]", "[from + lane % 8]"),
     "rows of other queries": ("rows[from + 8 * i + column]", "rows[from + i / 2 * 16 + column]"),
-    "the other consumer's half": ("advanced(halved, consumer * ", "advanced(halved, (1 - consumer) * "),
+    "the other consumer's half": ("advanced(of_k, consumer * ", "advanced(of_k, (1 - consumer) * "),
     "one head of the group left out": ("max(end - begin, 0) * size.group", "max(end - begin, 0) * (size.group - 1)"),
     "the same head again": ("(first_head + head)", "(first_head)"),
     "the same tile again": ("      --tile;\n", ""),
@@ -270,8 +275,9 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_ends_in_a_wrong_result_or_a_fault(mistake, tmp_path, monkeypatch):
     monkeypatch.setenv("KERNEL_XRAY_BLOCK_SECONDS", "0.5")
-    function = load("mistaken", mistaken(SOURCE, *MISTAKES[mistake], tmp_path)).attention_hopper_backward
-    assert wrong_or_fault(lambda: agrees(function, (2, 1, 450, 300, 128), True, True) and spares_missing_keys(function))
+    good, bad, d = (*MISTAKES[mistake], 128)[:3]
+    function = load("mistaken", mistaken(SOURCE, good, bad, tmp_path)).attention_hopper_backward
+    assert wrong_or_fault(lambda: agrees(function, (2, 1, 450, 300, d), True, True) and spares_missing_keys(function))
 
 
 @in_the_simulator
