@@ -1,7 +1,7 @@
 // attention_hopper.cu: attention.cu's forward on Hopper's own units: TMA copies the
 // tiles, wgmma multiplies them.
 //
-//   q, out      batch x heads x tokens x d, bfloat16, d = 64 or 128
+//   q, out      batch x heads x tokens x d, bfloat16, d = 64, 72 ... 128
 //   k, v        batch x kv_heads x tokens_kv x d; heads / kv_heads query heads share
 //               one of them
 //   logsumexp   batch x heads x tokens
@@ -194,13 +194,13 @@ __device__ void consume(HopperTiles<S>& shared, int number, const Mask& given_ma
     rows = complete<Lengths>(results, work, thread_row, state, scale.scale);
     add = work.end > work.begin + kKeysOfTile;
     if (!read_work()) break;
-    step(work.begin, add, [&] { write<d>(rows, out, results.strides.token); });
+    step(work.begin, add, [&] { write<S>(rows, out, results); });
   }
   // Epilogue: the product of the last tile, then the results.
   hopper::wait(shared.v_full[at.stage], at.parity);
   begin_out(out, probabilities, shared, at.stage, add);
   hopper::wgmma_wait_for<0>(out);
-  write<d>(rows, out, results.strides.token);
+  write<S>(rows, out, results);
 }
 
 // -------------------------------------------------------------------------------------
@@ -245,7 +245,8 @@ void launch_hopper(const Tensor& q, const Tensor& k, const Tensor& v, Tensor& ou
   allow_shared(kernel, bytes);
   kernel<<<blocks, S::threads, bytes, current_stream(q)>>>(
       of_q.map(q, S::rows), of_kv.map(k, kKeysOfTile), of_kv.map(v, kKeysOfTile),
-      Results{data<bfloat16>(out), strides(out), data<float>(logsumexp), of_sum},
+      Results{data<bfloat16>(out), strides(out), data<float>(logsumexp), of_sum,
+              size.d},
       scheduler, mask, scale);
   STD_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -261,19 +262,20 @@ std::tuple<Tensor, Tensor> attention_hopper(
                    double scale) {
     with_scale(scale, softcap, [&]<typename OfScores>(OfScores score) {
       auto launch = [&]<typename Visible>(auto of_q, auto of_kv, Visible mask) {
-        auto run = [&](auto shape) {
-          launch_hopper<decltype(shape)>(q, k, v, out, logsumexp, score, size, of_q,
-                                         of_kv, mask);
+        auto run = [&]<typename S>(S, auto mask) {
+          launch_hopper<S>(q, k, v, out, logsumexp, score, size, of_q, of_kv, mask);
         };
         constexpr bool scaled = std::is_same_v<OfScores, Scaled>;
-        using Narrow = Shape<64, 2, scaled>;
         using Wide = Shape<64, 3, false>;  // a tile takes 1.3 times as long on an H200
-        if (size.d == 128) return run(Shape<128, 2, scaled>());
+        if (size.d == 128) return run(Shape<128, 2, scaled>(), mask);
         if constexpr (scaled && std::is_same_v<Visible, Mask>) {
-          if (1.3 * waves(size, mask, Wide::rows) < waves(size, mask, Narrow::rows))
-            return run(Wide());
+          if (size.d == 96) return run(Shape<96, 2, true>(), mask);
+          if (size.d == 64 &&
+              1.3 * waves(size, mask, Wide::rows) < waves(size, mask, 128))
+            return run(Wide(), mask);
         }
-        run(Narrow());
+        if (size.d > 64) return run(Shape<128, 2, scaled, true>(), as_band(mask, size));
+        run(Shape<64, 2, scaled>(), mask);
       };
       with_sequences(q, k, size, causal, window_left, window_right, starts, starts_kv,
                      launch);
@@ -283,8 +285,7 @@ std::tuple<Tensor, Tensor> attention_hopper(
 }
 
 // -------------------------------------------------------------------------------------
-// Registration: torch.ops.<name given to load>.attention_hopper(q, k, v), for CUDA
-// tensors
+// Registration: torch.ops.<name given to load>.attention_hopper(...), for CUDA tensors
 
 STABLE_TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {
   m.def(

@@ -1,7 +1,7 @@
 // attention_hopper_backward.cu: attention_backward.cu's gradients on Hopper's own
 // units: TMA copies the tiles, wgmma multiplies.
 //
-//   grad, q, out, grad_q    batch x heads x tokens x d, bfloat16, d = 64 or 128
+//   grad, q, out, grad_q    batch x heads x tokens x d, bfloat16, d = 64, 72 ... 128
 //   k, v, grad_k, grad_v    batch x kv_heads x tokens_kv x d; heads / kv_heads query
 //                           heads share one of them
 //   grad_logsumexp, logsumexp   batch x heads x tokens, float32
@@ -47,7 +47,7 @@ using namespace ladder;
 // -------------------------------------------------------------------------------------
 // Kernels
 
-template <int d, typename Lengths, typename Mask, typename Scale>
+template <int d, bool padded, typename Lengths, typename Mask, typename Scale>
 __global__ void __launch_bounds__(hopper::kThreads, 1)
     attention_hopper_backward_kernel(const __grid_constant__ Operands operands,
                                      TileScheduler<d, Lengths, Mask> scheduler,
@@ -76,9 +76,9 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
     PingPong<kConsumers> turn = {group - 1};
     if (turn.consumer == kConsumers - 1) turn.pass_on();  // the first one begins
     shared.for_each_work_tile([&](const WorkTile& work, unsigned i) {
-      consume<d, Lengths>(shared, operands, work, t, turn, i % 2, step,
-                          scheduler.size.group, scheduler.mask_of(work.q, work.kv),
-                          scale, factor);
+      consume<d, padded, Lengths>(shared, operands, work, t, turn, i % 2, step,
+                                  scheduler.size.group,
+                                  scheduler.mask_of(work.q, work.kv), scale, factor);
       __syncwarp();
       if (t % 32 == 0) hopper::arrive(shared.work_empty[i % 2]);
     });
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(hopper::kThreads, 1)
 // -------------------------------------------------------------------------------------
 // Launcher
 
-template <int d, typename Lengths, typename Mask, typename Scale>
+template <int d, bool padded, typename Lengths, typename Mask, typename Scale>
 void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Tensor& q,
                      const Tensor& k, const Tensor& v, const Tensor& out,
                      const Tensor& logsumexp, Tensor& grad_q, Tensor& grad_k,
@@ -109,13 +109,14 @@ void launch_backward(const Tensor& grad, const Tensor& grad_logsumexp, const Ten
                        data<bfloat16>(grad_k),
                        data<bfloat16>(grad_v),
                        strides(grad_k),
-                       strides(grad_v)};
+                       strides(grad_v),
+                       size.d};
   int64_t of_head = int64_t(size.tokens) * d * 8;  // bytes of q, grad and sums
   int tiles = of_kv.tiles(kKeysOfBlock);
   int at_once = deterministic  // more heads: shorter queues
                     ? int(std::clamp<int64_t>(2 * kL2Bytes / of_head, 1, heads_kv))
                     : heads_at_once(heads_kv, of_head, tiles, uniform(mask));
-  auto kernel = attention_hopper_backward_kernel<d, Lengths, Mask, Scale>;
+  auto kernel = attention_hopper_backward_kernel<d, padded, Lengths, Mask, Scale>;
   allow_shared(kernel, bytes);
   TileScheduler<d, Lengths, Mask> scheduler = {
       of_q, of_kv, size, int(k.size(1)), at_once, mask, sums.taken};
@@ -150,12 +151,14 @@ std::tuple<Tensor, Tensor, Tensor> attention_hopper_backward(
   }
   with_scale(scale, softcap, [&](auto score) {
     auto launch = [&](auto of_q, auto of_kv, auto mask) {
-      auto run = [&](auto d) {
-        launch_backward<d>(grad, grad_logsumexp, q, k, v, out, logsumexp, grad_q,
-                           grad_k, grad_v, size, of_q, of_kv, mask, score, scale,
-                           deterministic);
+      auto run = [&](auto d, auto padded, auto mask) {
+        launch_backward<d, padded>(grad, grad_logsumexp, q, k, v, out, logsumexp,
+                                   grad_q, grad_k, grad_v, size, of_q, of_kv, mask,
+                                   score, scale, deterministic);
       };
-      size.d == 64 ? run(Constant<64>()) : run(Constant<128>());
+      if (size.d == 64) return run(Constant<64>(), Constant<false>(), mask);
+      if (size.d == 128) return run(Constant<128>(), Constant<false>(), mask);
+      run(Constant<128>(), Constant<true>(), as_band(mask, size));
     };
     with_sequences(q, k, size, causal, window_left, window_right, starts, starts_kv,
                    launch);

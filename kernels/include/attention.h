@@ -127,19 +127,19 @@ __device__ inline float quad_sum(float x) {
 
 // Writes factor * sum to row `row` of a matrix if it has that row. Four lanes share a
 // row; this one has the elements sum[x][first] and sum[x][first + 1]. pitch: elements
-// from a row to the next.
-template <int d, typename T>
+// from a row to the next. limited: only the first `columns`, a multiple of 8.
+template <int d, bool limited = false, typename T>
 __device__ void write_row(T* to, int row, int rows, const float (&sum)[d / 8][4],
-                          int first, float factor, int64_t pitch = d) {
+                          int first, float factor, int64_t pitch = d, int columns = d) {
 #pragma unroll
   for (int x = 0; x < d / 8; x += 2) {
     uint32_t left = packed<T>(sum[x][first] * factor, sum[x][first + 1] * factor);
     uint32_t right =
         packed<T>(sum[x + 1][first] * factor, sum[x + 1][first + 1] * factor);
     uint2 four = ladder::four_neighbours(left, right);
-    if (row < rows)
-      *reinterpret_cast<uint2*>(&to[row * pitch + 8 * x + ladder::first_of_four()]) =
-          four;
+    int within = ladder::first_of_four();
+    if (row < rows && (!limited || 8 * x + within < columns))
+      *reinterpret_cast<uint2*>(&to[row * pitch + 8 * x + within]) = four;
   }
 }
 
@@ -210,6 +210,15 @@ inline Band window(const Sizes& size, bool causal, std::optional<int64_t> left,
     return int(std::min(keys.value_or(all), all));
   };
   return {0, 0, bound(left), bound(right)};
+}
+
+// The same mask as a window, for kernels that are not built for both.
+inline Band as_band(const Band& mask, const Sizes&) { return mask; }
+inline Band as_band(const Mask& mask, const Sizes& size) {
+  std::optional<int64_t> after;
+  if (mask.causal) after = 0;
+  Band band = window(size, false, {}, after);
+  return {mask.tokens, mask.tokens_kv, band.before, band.after};
 }
 
 // Calls run with the mask: a Band for a window.

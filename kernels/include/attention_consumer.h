@@ -16,14 +16,15 @@ using hopper::Barrier, hopper::bfloat16, hopper::kWarpGroup;
 constexpr int kRowsOfGroup = 64;
 
 // What a block is. q_in_registers: consumers read q once for all keys, which takes less
-// power and leaves a place in its ring to k and v.
-template <int d_, int consumers_, bool q_in_registers_>
+// power and leaves a place in its ring to k and v. padded: tensors have fewer columns
+// than d. TMA fills the others with zeros, which change no sum.
+template <int d_, int consumers_, bool q_in_registers_, bool padded_ = false>
 struct Shape {
-  static constexpr bool q_in_registers = q_in_registers_;
+  static constexpr bool q_in_registers = q_in_registers_, padded = padded_;
   static constexpr int d = d_, consumers = consumers_, rows = consumers * kRowsOfGroup,
-                       threads = (1 + consumers) * kWarpGroup,
-                       q_stages = d == 128 && q_in_registers ? 1 : 2,
-                       kv_stages = d == 64 ? 4 : 4 - q_stages;
+                       threads = (1 + consumers) * kWarpGroup, panels = (d + 63) / 64,
+                       q_stages = panels == 2 && q_in_registers ? 1 : 2,
+                       kv_stages = panels == 1 ? 4 : 4 - q_stages;
   // How many exponentials a thread begins before it waits for the product with v:
   // measured, of 0, 2, 4, 8, 12, 16, 24 and 32.
   static constexpr int early = consumers == 3 ? 0 : d == 64 ? 4 : 16;
@@ -32,9 +33,9 @@ struct Shape {
 // A tile is stored in panels of 64 columns.
 template <typename S>
 struct HopperTiles {
-  bfloat16 q[S::q_stages][S::d / 64][S::rows][64],
-      k[S::kv_stages][S::d / 64][kKeysOfTile][64],
-      v[S::kv_stages][S::d / 64][kKeysOfTile][64];
+  bfloat16 q[S::q_stages][S::panels][S::rows][64],
+      k[S::kv_stages][S::panels][kKeysOfTile][64],
+      v[S::kv_stages][S::panels][kKeysOfTile][64];
   WorkTiles work_tiles;
   Barrier q_full[S::q_stages], q_empty[S::q_stages], k_full[S::kv_stages],
       k_empty[S::kv_stages], v_full[S::kv_stages], v_empty[S::kv_stages];
@@ -150,6 +151,7 @@ struct Results {
   Strides strides;
   float* logsumexp;
   Strides strides_of_sum;
+  int columns;
 
   // The first of a work tile's sequence.
   template <typename Lengths>
@@ -168,7 +170,8 @@ template <typename S, typename Lengths>
 __device__ void write_nothing(const Results& results, const WorkTile& work) {
   bfloat16* to = results.out_of<Lengths>(work);
   float* logsumexp = results.logsumexp_of<Lengths>(work);
-  int rows = min(S::rows, work.q.length - work.first), vectors = S::d / 8;
+  int rows = min(S::rows, work.q.length - work.first),
+      vectors = (S::padded ? results.columns : S::d) / 8;
   for (int i = threadIdx.x % 32; i < rows * vectors; i += 32) {
     int row = work.first + i / vectors;
     reinterpret_cast<uint4*>(to + row * results.strides.token)[i % vectors] = {};
@@ -203,14 +206,15 @@ __device__ __forceinline__ Rows complete(const Results& results, const WorkTile&
   return rows;
 }
 
-template <int d>
-__device__ __forceinline__ void write(const Rows& rows, const float (&out)[d / 2],
-                                      int64_t pitch) {
+template <typename S>
+__device__ __forceinline__ void write(const Rows& rows, const float (&out)[S::d / 2],
+                                      const Results& results) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    write_row<d>(rows.to, 8 * half, rows.left,
-                 reinterpret_cast<const float (&)[d / 8][4]>(out), 2 * half,
-                 rows.factor[half], pitch);
+    write_row<S::d, S::padded>(rows.to, 8 * half, rows.left,
+                               reinterpret_cast<const float (&)[S::d / 8][4]>(out),
+                               2 * half, rows.factor[half], results.strides.token,
+                               results.columns);
   }
 }
 

@@ -71,10 +71,11 @@ __device__ void add_grad_q(KeyTiles<d>& shared, const Operands& operands, int ad
 }
 
 // A warp group. Writes 64 rows of n sums, times factor, as far as there are `rows`
-// rows. pitch: from row to row.
-template <int n>
+// rows. pitch: from row to row. limited: only the first `columns`, a multiple of 8.
+template <int n, bool limited>
 __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* to,
-                                           int64_t pitch, int rows, float factor) {
+                                           int64_t pitch, int rows, float factor,
+                                           int columns) {
   int t = threadIdx.x % kWarpGroup, row = t / 32 * 16 + t % 32 / 4;
 #pragma unroll
   for (int j = 0; j < n / 2; j += 8) {
@@ -83,7 +84,7 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
       const float* at = &sum[j + 2 * half];
       uint2 four = four_neighbours(packed<bfloat16>(at[0] * factor, at[1] * factor),
                                    packed<bfloat16>(at[4] * factor, at[5] * factor));
-      if (row + 8 * half < rows) {
+      if (row + 8 * half < rows && (!limited || 2 * j + first_of_four() < columns)) {
         *reinterpret_cast<uint2*>(
             &to[(row + 8 * half) * pitch + 2 * j + first_of_four()]) = four;
       }
@@ -93,8 +94,9 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
 
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
-// A block for each tile of queries: d / 8 threads for each row. rows: logsumexp and
-// delta of the tile; sums, taken and turns, if not null: zeros.
+// A block for each tile of queries: d / 8 threads for each row, of which those of
+// `columns` have something to do. rows: logsumexp and delta of the tile; sums, taken and
+// turns, if not null: zeros.
 template <int d, typename Lengths>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,
@@ -104,7 +106,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
                                  float* __restrict__ rows, float4* __restrict__ sums,
                                  int* __restrict__ taken, int* __restrict__ turns,
                                  Strides of_grad, Strides of_out, Lengths lengths,
-                                 int heads, int tokens) {
+                                 int heads, int tokens, int columns) {
   constexpr int queries = kQueriesOfTile<d>, threads = d / 8;
   using Eight = Vector<uint32_t, 16>;
   int head = blockIdx.x / lengths.tiles(queries),
@@ -132,7 +134,7 @@ __global__ void __launch_bounds__(kThreadsOfTile)
     int64_t row = first_row + within;
     bool there = first >= 0 && first + within < sequence.length;
     float sum = 0;
-    if (there) {
+    if (there && int(threadIdx.x % threads * 8) < columns) {
       Eight x = row_of(grad, of_grad, first + within);
       Eight y = row_of(out, of_out, first + within);
       // Two bfloat16, each the upper half of a float.
@@ -159,7 +161,8 @@ template <int d, typename Lengths>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_round_kernel(float* __restrict__ sums,
                                   bfloat16* __restrict__ grad_q, Strides of_grad_q,
-                                  Lengths lengths, int heads, float factor) {
+                                  Lengths lengths, int heads, float factor,
+                                  int columns) {
   int consumer = threadIdx.x / kWarpGroup;
   const float4* from = grad_q_subtile(sums, blockIdx.x, consumer);
   float sum[kSubtile / 2];
@@ -179,7 +182,8 @@ __global__ void __launch_bounds__(kThreadsOfTile)
   if (row < 0) return;
   grad_q += Lengths::offset(sequence, of_grad_q) + head % heads * of_grad_q.head;
   grad_q += row * of_grad_q.token + column;
-  write_rows<kSubtile>(sum, grad_q, of_grad_q.token, sequence.length - row, factor);
+  write_rows<kSubtile, true>(sum, grad_q, of_grad_q.token, sequence.length - row,
+                             factor, columns - column);
 }
 
 // The memory of these kernels. Launches the first of them.
@@ -188,7 +192,7 @@ struct SumsOfGradQ {
   static constexpr int queries = kQueriesOfTile<d>;
   Lengths lengths;
   int64_t tiles;
-  int heads;
+  int heads, columns;
   cudaStream_t stream;
   Tensor rows, sums, counters;
   int *taken, *turns;
@@ -199,6 +203,7 @@ struct SumsOfGradQ {
       : lengths(lengths),
         tiles(size.heads * lengths.tiles(queries)),
         heads(q.size(1)),
+        columns(size.d),
         stream(current_stream(q)),
         rows(torch::stable::new_empty(q, {tiles, 2, queries}, ScalarType::Float)),
         sums(torch::stable::new_empty(q, {tiles, queries, d}, ScalarType::Float)),
@@ -210,7 +215,7 @@ struct SumsOfGradQ {
         <<<grid_of(tiles), kThreadsOfTile, 0, stream>>>(
             data<bfloat16>(grad), data<bfloat16>(out), data<float>(grad_logsumexp),
             data<float>(logsumexp), data<float>(rows), data<float4>(sums), taken, turns,
-            strides(grad), strides(out), lengths, heads, size.tokens);
+            strides(grad), strides(out), lengths, heads, size.tokens, columns);
     STD_CUDA_KERNEL_LAUNCH_CHECK();
   }
   // Launches the last.
@@ -218,7 +223,7 @@ struct SumsOfGradQ {
     attention_hopper_round_kernel<d, Lengths>
         <<<grid_of(tiles), kThreadsOfTile, 0, stream>>>(
             data<float>(sums), data<bfloat16>(grad_q), strides(grad_q), lengths, heads,
-            factor);
+            factor, columns);
     STD_CUDA_KERNEL_LAUNCH_CHECK();
   }
 };

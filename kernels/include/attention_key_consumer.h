@@ -6,8 +6,9 @@
 
 namespace ladder {
 
-// A warp group: 64 of the work tile's keys. t: the thread. step: of the block's.
-template <int d, typename Lengths, typename Mask, typename Scale>
+// A warp group: 64 of the work tile's keys. t: the thread. step: of the block's. padded:
+// tensors have fewer columns than d. TMA fills the others with zeros, which change no sum.
+template <int d, bool padded, typename Lengths, typename Mask, typename Scale>
 __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
                                         const WorkTile& work, int t,
                                         PingPong<kConsumers> turn, int parity,
@@ -161,7 +162,7 @@ __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& ope
   auto write = [&](const float (&sum)[d / 2], bfloat16* to, const Strides& s,
                    float by) {
     to += Lengths::offset(work.kv, s) + work.head_kv * s.head + first_row * s.token;
-    write_rows<d>(sum, to, s.token, rows, by);
+    write_rows<d, padded>(sum, to, s.token, rows, by, operands.columns);
   };
   write(grad_k, operands.grad_k, operands.of_grad_k, factor);
   write(grad_v, operands.grad_v, operands.of_grad_v, 1);

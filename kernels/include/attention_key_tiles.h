@@ -74,6 +74,7 @@ struct Operands {
   int* turns;         // blocks that have added to each tile; or null
   bfloat16 *grad_k, *grad_v;
   Strides of_grad_k, of_grad_v;
+  int columns;
 };
 
 // -------------------------------------------------------------------------------------

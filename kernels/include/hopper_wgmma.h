@@ -1,6 +1,6 @@
 // hopper_wgmma.h: wgmma of 64 x n x 16 for those n that a kernel here uses, of the
 // multiples of 8 up to 256; a from registers too, for a chain of products as in
-// attention, with n = 64 or 128.
+// attention, with n = 64, 96 or 128.
 //
 //   wgmma_shared      both factors in shared memory
 //   wgmma_e4m3        the same for factors of 8 bits
@@ -184,13 +184,19 @@ template <int n, bool b_transposed>
 __device__ __forceinline__ void wgmma_registers(float (&d)[n / 2],
                                                 const uint32_t (&a)[4], uint64_t b,
                                                 int add) {
-  static_assert(n == 64 || n == 128, "products of 64 x 64 x 16 and of 64 x 128 x 16");
+  static_assert(n == 64 || n == 96 || n == 128, "add this n to the list");
   if constexpr (n == 64) {
     HOPPER_ASM(
         HOPPER_WGMMA(
             "64", HOPPER_NAMES_32, "%37",
             "{%32, %33, %34, %35}, %36, add, 1, 1, %38") : HOPPER_SUM_32(0) : "r"(a[0]),
         "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add), "n"(int(b_transposed)));
+  } else if constexpr (n == 96) {
+    HOPPER_ASM(
+        HOPPER_WGMMA("96", HOPPER_NAMES_48, "%53",
+                     "{%48, %49, %50, %51}, %52, add, 1, 1, %54") : HOPPER_SUM_32(0),
+        HOPPER_SUM_16(32) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
+        "r"(add), "n"(int(b_transposed)));
   } else {
     HOPPER_ASM(
         HOPPER_WGMMA("128", HOPPER_NAMES_64, "%69",
@@ -239,8 +245,8 @@ __device__ __forceinline__ void wgmma_wait_for(float (&d)[n]) {
 // swizzled: a[i] is a factor of wgmma_registers, of 16 columns.
 template <int columns, int rows>
 __device__ __forceinline__ void load_factors(
-    uint32_t (&a)[columns / 16][4], const bfloat16 (&panels)[columns / 64][rows][64],
-    int row) {
+    uint32_t (&a)[columns / 16][4],
+    const bfloat16 (&panels)[(columns + 63) / 64][rows][64], int row) {
   int lane = threadIdx.x % 32;
 #pragma unroll
   for (int i = 0; i < columns; i += 16) {

@@ -109,8 +109,9 @@ inline Sizes check_hopper(const Tensor& q, const Tensor& k, const Tensor& v,
                           const char* other) {
   Sizes size = check_attention(q, k, v, true);
   check_input(q, "q", ScalarType::BFloat16, true);
-  STD_TORCH_CHECK(size.d == 64 || size.d == 128, "q must have 64 or 128 columns, got ",
-                  size.d, "; use ", other);
+  STD_TORCH_CHECK(64 <= size.d && size.d <= 128 && size.d % 8 == 0,
+                  "q must have 64 to 128 columns, a multiple of 8, got ", size.d,
+                  "; use ", other);
   return size;
 }
 

@@ -73,7 +73,7 @@ def in_window_or_none(q, k, v, *window):
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
 @pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("d", [64, 128])
+@pytest.mark.parametrize("d", [64, 72, 128])
 def test_each_sequence_has_the_bits_of_a_call_of_its_own(batch, window, d):
     lengths = BATCHES[batch]
     *given, grad = arguments(*lengths, d, heads=4, kv_heads=2)

@@ -299,7 +299,7 @@ def attention() -> Overload:
 
 @functools.cache
 def attention_hopper() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0. q, k and v may be strided views.
+    """The same for bfloat16 with 64, 72 ... 128 columns, on compute capability 9.0. q, k and v may be strided views.
 
     window_left, window_right: how many keys a query sees on each side of its own, all if None. The last query's own key
     is the last one, so window_right=0 is a causal mask aligned to the end; `causal` is aligned to the start, as
@@ -330,7 +330,7 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
 
     query: [batch, heads, tokens, d]; key, value: [batch, kv_heads, tokens_kv, d], of one shape. is_causal is aligned to
     the start. Up to 16 queries without a gradient and without is_causal are decoded; on compute capability 9.0 bfloat16
-    with 64 or 128 columns has that GPU's own kernel, deterministic as torch.use_deterministic_algorithms says. All
+    with 64, 72 ... 128 columns has that GPU's own kernel, deterministic as torch.use_deterministic_algorithms says. All
     others, copied where they are views, have the readable one. Raises ValueError.
     """
     readable, decode = attention(), attention_decode()
@@ -346,7 +346,7 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
         learns = torch.is_grad_enabled() and any(x.requires_grad for x in (query, key, value))
         if narrow and d in (64, 96, 128) and query.shape[2] <= 16 and not (learns or is_causal):
             return decode(query, key, value, False, scale)[0]
-        if hopper and query.dtype == torch.bfloat16 and d in (64, 128):
+        if hopper and query.dtype == torch.bfloat16 and d in range(64, 129, 8):
             same_bits = torch.are_deterministic_algorithms_enabled()
             return hopper(query, key, value, is_causal, scale, deterministic=same_bits)[0]
         return readable(query.contiguous(), key.contiguous(), value.contiguous(), is_causal, scale)[0]
@@ -358,7 +358,7 @@ def scaled_dot_product_attention() -> Callable[..., torch.Tensor]:
 def varlen_attn() -> Callable[..., torch.Tensor]:
     """torch.nn.attention.varlen.varlen_attn by attention_hopper(): sequences of any lengths, one after the other.
 
-    query: [tokens, heads, d]; key, value: [tokens_kv, kv_heads, d], bfloat16, d = 64 or 128; cu_seq_q, cu_seq_k: int32,
+    query: [tokens, heads, d]; key, value: [tokens_kv, kv_heads, d], bfloat16, d 64 to 128; cu_seq_q, cu_seq_k: int32,
     where each sequence begins, and the last one ends. max_q and max_k change nothing. Raises ValueError.
     """
     op = attention_hopper()
@@ -414,7 +414,7 @@ def attention_backward() -> Overload:
 
 @functools.cache
 def attention_hopper_backward() -> Overload:
-    """The same for bfloat16 with 64 or 128 columns, on compute capability 9.0; see there for deterministic."""
+    """The same for bfloat16 with 64, 72 ... 128 columns, on compute capability 9.0; see there for deterministic."""
     return _attention_backward(ATTENTION_HOPPER_BACKWARD.extension().attention_hopper_backward.default)
 
 
