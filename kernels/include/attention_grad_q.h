@@ -95,8 +95,8 @@ __device__ __forceinline__ void write_rows(const float (&sum)[n / 2], bfloat16* 
 constexpr int kThreadsOfTile = kConsumers * kWarpGroup;
 
 // A block for each tile of queries: d / 8 threads for each row, of which those of
-// `columns` have something to do. rows: logsumexp and delta of the tile; sums, taken and
-// turns, if not null: zeros.
+// `columns` have something to do. rows: logsumexp and delta of the tile; sums, taken
+// and turns, if not null: zeros.
 template <int d, typename Lengths>
 __global__ void __launch_bounds__(kThreadsOfTile)
     attention_hopper_rows_kernel(const bfloat16* __restrict__ grad,

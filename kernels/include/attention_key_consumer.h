@@ -6,8 +6,9 @@
 
 namespace ladder {
 
-// A warp group: 64 of the work tile's keys. t: the thread. step: of the block's. padded:
-// tensors have fewer columns than d. TMA fills the others with zeros, which change no sum.
+// A warp group: 64 of the work tile's keys. t: the thread. step: of the block's.
+// padded: tensors have fewer columns than d. TMA fills the others with zeros, which
+// change no sum.
 template <int d, bool padded, typename Lengths, typename Mask, typename Scale>
 __device__ __forceinline__ void consume(KeyTiles<d>& shared, const Operands& operands,
                                         const WorkTile& work, int t,

@@ -28,6 +28,7 @@ _OTHERS = {
     "--first-start": ("first_start", "a newcomer's first start"),
     "--first-result": ("first_result", "the tools of lesson 15 with empty caches"),
     "--overhead": ("overhead", "the ways to call an operator"),
+    "--schedules": ("schedules", "the parts of the schedule of Hopper's attention"),
     "--scaling": ("scaling", "several GPUs"),
 }
 
