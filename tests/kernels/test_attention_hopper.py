@@ -217,9 +217,11 @@ def test_heads_in_sections(bytes_at_once, tmp_path):
 
 
 @pytest.mark.parametrize("sms", [1, 3])
-@pytest.mark.parametrize("shape", [(2, 1, 385, 260, 64), (3, 3, 130, 400, 64), (4, 2, 257, 129, 128)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(2, 1, 385, 260, 64), (2, 1, 385, 130, 72), (3, 3, 130, 400, 64), (4, 2, 257, 129, 128)], ids=str
+)
 def test_blocks_with_many_work_tiles(shape, sms, tmp_path):
-    """Three consumers at (2, ..., 64), where 3 tiles of 192 queries are less work than 4 of 128."""
+    """Three consumers at (2, ..., 64) alone, where 3 tiles of 192 queries are less work than 4 of 128."""
     function = few_blocks(sms, tmp_path).attention_hopper
     assert agrees(function, shape, False)
     assert agrees(function, shape, True)
