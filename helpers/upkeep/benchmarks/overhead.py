@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import torch
 
 from helpers.ladder.results.measurement import Stats
-from helpers.upkeep.benchmarks.timer import refusal, summary
+from helpers.upkeep.benchmarks.timer import in_turns, refusal
 from helpers.upkeep.benchmarks.tools import Benchmark
 from kernel_xray.build import loader
 
@@ -81,18 +81,17 @@ def measure(
     wait   returns when all queued work is done; it is called before and after each sample, outside its time
     clock  returns seconds
     """
-    samples: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(-2, rounds):  # two rounds to warm up
-        for name, call in ways.items():
-            wait()
-            start = clock()
-            for _ in range(calls):
-                call()
-            elapsed = clock() - start
-            wait()
-            if number >= 0:
-                samples[name].append(elapsed / calls * 1e3)
-    stats = {name: summary(milliseconds) for name, milliseconds in samples.items()}
+
+    def milliseconds(call: Callable[[], object]) -> float:
+        wait()
+        start = clock()
+        for _ in range(calls):
+            call()
+        elapsed = clock() - start
+        wait()
+        return elapsed / calls * 1e3
+
+    stats = in_turns(ways, milliseconds, rounds)
     return [_record(name, s, stats[BASE]) for name, s in stats.items()]
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import torch
 
+from helpers.ladder.catalogue.attention import ATTENTION_HOPPER
 from helpers.paths import KERNELS
-from helpers.upkeep.benchmarks.timer import refusal, summary
+from helpers.upkeep.benchmarks.timer import in_turns, refusal
 from helpers.upkeep.benchmarks.tools import Benchmark
 from kernel_xray.build import flags, loader
 
@@ -152,16 +153,15 @@ def measure(
     clock: Callable[[], float] = time.perf_counter,
 ) -> list[dict]:
     """Times each, round-robin: a record has milliseconds, and the first one's share of them."""
-    samples: dict[str, list[float]] = {name: [] for name in ways}
-    for number in range(-3, rounds):  # three rounds to warm up
-        for name, call in ways.items():
-            wait()
-            start = clock()
-            call()
-            wait()
-            if number >= 0:
-                samples[name].append((clock() - start) * 1e3)
-    stats = {name: summary(milliseconds) for name, milliseconds in samples.items()}
+
+    def milliseconds(call: Callable[[], object]) -> float:
+        wait()
+        start = clock()
+        call()
+        wait()
+        return (clock() - start) * 1e3
+
+    stats = in_turns(ways, milliseconds, rounds)
     whole = next(iter(stats.values())).median_ms
     return [
         {"without": name, "ms": round(s.median_ms, 4), "speed": round(whole / s.median_ms, 3)}
@@ -169,15 +169,20 @@ def measure(
     ]
 
 
-def records(shape: tuple[int, int] = (16, 16384), device: torch.device | str = "cuda", **options) -> list[dict]:
-    """What was found for heads and tokens. `options` are `measure`'s, and `wait`."""
-    wait, found = options.pop("wait", torch.cuda.synchronize), []
+def records(
+    shape: tuple[int, int] = (16, 16384),
+    device: torch.device | str = "cuda",
+    wait: Callable[[], None] = torch.cuda.synchronize,
+    rounds: int = ROUNDS,
+) -> list[dict]:
+    """What was found for heads and tokens. wait, rounds: as in `measure`."""
+    found: list[dict] = []
     for source, d in dict.fromkeys((part.source, part.d) for part in PARTS):
         given = arguments(source, (*shape, d), device)
         with kernels(source, d) as built:
             ways = {name: functools.partial(f, *given) for name, f in built.items()}
             check(ways)
-            found += [{"kernel": source, "shape": [*shape, d], **r} for r in measure(ways, wait, **options)]
+            found += [{"kernel": source, "shape": [*shape, d], **r} for r in measure(ways, wait, rounds=rounds)]
     return found
 
 
@@ -196,13 +201,9 @@ def table(document: Mapping) -> str:
     return "\n".join([*lines[1:], f"{place}; {heads} heads of {tokens:,} tokens, bfloat16"])
 
 
-def _measure(_options: Namespace) -> list[dict]:
-    return records()
-
-
 def _refusal(_options: Namespace) -> str | None:
     reason = refusal()
-    if reason or torch.cuda.get_device_capability() == (9, 0):
+    if reason or ATTENTION_HOPPER.runs_here:
         return reason
     return "this GPU has no wgmma, which needs compute capability 9.0"
 
@@ -210,7 +211,7 @@ def _refusal(_options: Namespace) -> str | None:
 BENCHMARK = Benchmark(
     "--schedules",
     __doc__,
-    _measure,
+    lambda options: records(),
     table,
     file="attention_schedules.json",
     where="on an H100 or H200",

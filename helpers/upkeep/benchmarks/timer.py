@@ -18,7 +18,7 @@ import functools
 import math
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import torch
@@ -90,6 +90,19 @@ def summary(samples: Sequence[float]) -> Stats:
         p80_ms=ordered[round(0.8 * last)],
         samples=len(ordered),
     )
+
+
+def in_turns(
+    ways: Mapping[str, Callable[[], object]], sample: Callable[[Callable[[], object]], float], rounds: int
+) -> dict[str, Stats]:
+    """Takes a sample of each way per round, `rounds` times after two to warm up. sample(way): milliseconds."""
+    samples: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(-2, rounds):
+        for name, call in ways.items():
+            milliseconds = sample(call)
+            if number >= 0:
+                samples[name].append(milliseconds)
+    return {name: summary(milliseconds) for name, milliseconds in samples.items()}
 
 
 def measure(contenders: Sequence[Any], backend: Backend, *, budget_ms: float = 400.0) -> Measurement:
